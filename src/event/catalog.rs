@@ -1,0 +1,104 @@
+//! The dispatcher over all rows: leading text by its first bytes, floating text by one automaton.
+
+use super::Note;
+use super::matcher::Compiled;
+use super::shape::{Scope, Shape};
+use super::tables::TABLES;
+use ahash::AHashMap;
+use aho_corasick::AhoCorasick;
+use std::sync::LazyLock;
+
+/// All shapes, compiled.
+pub struct Catalog {
+    shapes: Vec<Compiled>,
+    /// First three bytes of a message → shapes that start so.
+    by_prefix: AHashMap<[u8; 3], Vec<u16>>,
+    /// Anchors of the other shapes, for messages behind a header.
+    nccl: Anchors,
+    /// Anchors (leading text included) of the shapes that may stand in any record.
+    any: Anchors,
+}
+
+struct Anchors {
+    automaton: AhoCorasick,
+    shapes: Vec<u16>,
+}
+
+impl Anchors {
+    fn new(list: Vec<(Vec<u8>, u16)>) -> Self {
+        let automaton = AhoCorasick::new(list.iter().map(|(a, _)| a.as_slice())).expect("anchors are short literals");
+        Self { automaton, shapes: list.into_iter().map(|(_, s)| s).collect() }
+    }
+}
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::new(TABLES.iter().copied().flatten()));
+
+/// The catalog of all built-in shapes.
+pub fn catalog() -> &'static Catalog {
+    &CATALOG
+}
+
+impl Catalog {
+    /// Compiles `rows`.
+    pub fn new(rows: impl Iterator<Item = &'static Shape>) -> Self {
+        let shapes: Vec<Compiled> = rows.map(Compiled::new).collect();
+        let mut by_prefix: AHashMap<[u8; 3], Vec<u16>> = AHashMap::new();
+        let (mut nccl, mut any) = (Vec::new(), Vec::new());
+        for (i, compiled) in shapes.iter().enumerate() {
+            let (leading, anchor) = compiled.anchor();
+            assert!(!anchor.is_empty(), "no literal in {}", compiled.shape.format);
+            if leading {
+                by_prefix.entry([anchor[0], anchor[1], anchor[2]]).or_default().push(i as u16);
+            } else {
+                nccl.push((anchor.clone(), i as u16));
+            }
+            if compiled.shape.scope == Scope::Any {
+                any.push((anchor, i as u16));
+            }
+        }
+        Self { shapes, by_prefix, nccl: Anchors::new(nccl), any: Anchors::new(any) }
+    }
+
+    /// The most specific shape that matches `msg`.
+    pub fn find<'a>(&self, msg: &'a [u8], scope: Scope) -> Option<Note<'a>> {
+        let mut best: Option<(usize, Note<'a>)> = None;
+        let mut consider = |index: u16| {
+            let compiled = &self.shapes[index as usize];
+            if best.as_ref().is_none_or(|(w, _)| compiled.weight > *w)
+                && let Some(fields) = compiled.matches(msg)
+            {
+                best = Some((compiled.weight, Note { shape: compiled.shape, fields }));
+            }
+        };
+        if scope == Scope::Nccl {
+            if let Some(list) = msg.first_chunk::<3>().and_then(|k| self.by_prefix.get(k)) {
+                list.iter().copied().for_each(&mut consider);
+            }
+            self.candidates(&self.nccl, msg, &mut consider);
+        } else {
+            self.candidates(&self.any, msg, &mut consider);
+        }
+        best.map(|(_, note)| note)
+    }
+
+    fn candidates(&self, anchors: &Anchors, msg: &[u8], consider: &mut impl FnMut(u16)) {
+        let mut last = u16::MAX;
+        for found in anchors.automaton.find_overlapping_iter(msg) {
+            let index = anchors.shapes[found.pattern().as_usize()];
+            if index != last {
+                consider(index);
+                last = index;
+            }
+        }
+    }
+
+    /// All rows in table order.
+    pub fn shapes(&self) -> impl Iterator<Item = &'static Shape> + '_ {
+        self.shapes.iter().map(|c| c.shape)
+    }
+
+    /// Whether a kind exists.
+    pub fn knows(&self, kind: &str) -> bool {
+        self.shapes.iter().any(|c| c.shape.kind == kind)
+    }
+}

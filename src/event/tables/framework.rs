@@ -1,0 +1,6 @@
+//! Rows of `framework`.
+
+use crate::event::shape::{Shape, shape};
+
+/// The rows.
+pub const SHAPES: &[Shape] = &[shape("framework.placeholder", "placeholder of framework", "", "", "", "")];

@@ -1,0 +1,3 @@
+//! The ncclog binary.
+
+fn main() {}
