@@ -35,3 +35,8 @@ pub struct Analysis {
 
 /// All causes in the order of the documentation.
 pub const CAUSES: &[&Cause] = &[];
+
+/// Asks all rules.
+pub fn run(job: Job) -> Analysis {
+    Analysis { job, findings: Vec::new(), verdict: Verdict::Inconclusive, notes: Vec::new() }
+}
