@@ -3,8 +3,8 @@
 use super::comm::MAX_CHANNELS;
 use super::map::{Call, Item, Parsed, Place, SeenSource};
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
-use crate::input::Span;
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
+use crate::input::Span;
 use crate::line::{RankHint, Wrap};
 use ahash::AHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,15 +73,7 @@ fn hint(wrap: &Wrap<'_>) -> Option<(bool, u32)> {
 impl Folder {
     /// An empty fold of stream number `stream`.
     pub fn new(stream: u32, path: String) -> Self {
-        Self {
-            info: StreamInfo { path, ..StreamInfo::default() },
-            stream,
-            processes: Vec::new(),
-            index: AHashMap::new(),
-            current: AHashMap::new(),
-            lines: 0,
-            open: false,
-        }
+        Self { info: StreamInfo { path, ..StreamInfo::default() }, stream, processes: Vec::new(), index: AHashMap::new(), current: AHashMap::new(), lines: 0, open: false }
     }
 
     /// Folds the next block. `span` says where it stands.
@@ -384,7 +376,15 @@ impl Folder {
             self.processes[p].dropped += 1;
             return;
         }
-        comm.channels.push(ChannelCount { from: line.from, to: line.to, direction: direction.to_owned(), via: via.into_owned(), net: lossy(line.net, 60), count: 1, first: sample });
+        comm.channels.push(ChannelCount {
+            from: line.from,
+            to: line.to,
+            direction: direction.to_owned(),
+            via: via.into_owned(),
+            net: lossy(line.net, 60),
+            count: 1,
+            first: sample,
+        });
     }
 
     fn call(&mut self, call: &Call, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
@@ -443,4 +443,3 @@ fn template(msg: &[u8]) -> String {
     }
     out
 }
-

@@ -1,7 +1,7 @@
 //! Blocks of a sequential reader.
 
-use super::{OVERHANG, Span};
 use super::decode::read_up_to;
+use super::{OVERHANG, Span};
 use std::io::{self, Read};
 
 /// Cuts a reader into blocks of whole lines.

@@ -14,10 +14,7 @@ impl Job {
         let runs = runs::split(&mut procs, &mut comms);
         let last = runs.len().saturating_sub(1);
         comms.sort_by_key(|c| std::cmp::Reverse((c.nranks.unwrap_or(0), c.members.len(), !c.is_child)));
-        let world = comms
-            .iter()
-            .position(|c| c.run == last && c.nranks.is_some())
-            .or_else(|| comms.iter().position(|c| c.run == last && !c.members.is_empty()));
+        let world = comms.iter().position(|c| c.run == last && c.nranks.is_some()).or_else(|| comms.iter().position(|c| c.run == last && !c.members.is_empty()));
         ranks::assign(&mut procs, &comms, &streams);
         let hosts = identity::hosts(&mut procs, last);
         comms::locate(&mut comms, &procs, &hosts);

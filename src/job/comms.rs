@@ -49,7 +49,8 @@ pub fn join(procs: &[Proc]) -> Vec<Comm> {
 /// between them count as nodes.
 pub fn locate(comms: &mut [Comm], procs: &[Proc], hosts: &[HostRow]) {
     for comm in comms {
-        let names: BTreeSet<&str> = comm.members.iter().map(|m| procs[m.proc].host_index.map_or(procs[m.proc].host.as_str(), |h| hosts[h].name.as_str())).filter(|h| !h.is_empty()).collect();
+        let names: BTreeSet<&str> =
+            comm.members.iter().map(|m| procs[m.proc].host_index.map_or(procs[m.proc].host.as_str(), |h| hosts[h].name.as_str())).filter(|h| !h.is_empty()).collect();
         let complete = comm.nranks.is_some_and(|n| comm.members.iter().filter(|m| m.rank.is_some() && !procs[m.proc].host.is_empty()).count() >= n as usize);
         let printed = comm.nnodes.unwrap_or(1) > 1;
         comm.spans_nodes = names.len() >= 2 || (printed && !complete) || (printed && names.len() == 1 && twins(comm, procs));

@@ -11,8 +11,5 @@ pub fn of_world(job: &Job) -> Vec<Transport> {
             *counts.entry((c.from, c.to, c.via.as_str())).or_default().entry(c.direction.as_str()).or_default() += c.count;
         }
     }
-    counts
-        .into_iter()
-        .map(|((from, to, via), sides)| Transport { from, to, via: via.to_owned(), channels: sides.into_values().max().unwrap_or(0) })
-        .collect()
+    counts.into_iter().map(|((from, to, via), sides)| Transport { from, to, via: via.to_owned(), channels: sides.into_values().max().unwrap_or(0) }).collect()
 }
