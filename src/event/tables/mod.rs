@@ -16,6 +16,8 @@ mod rocm;
 mod socket;
 mod torch;
 
+pub use framework::PROOF_OF_COLLECTIVE;
+
 /// All tables. Order decides only between rows that are equally specific.
 pub const TABLES: &[&[Shape]] = &[
     lifecycle::SHAPES,
