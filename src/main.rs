@@ -1,3 +1,5 @@
 //! The ncclog binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ncclog::cli::run()
+}

@@ -1,1 +1,66 @@
-//! cli
+//! The command line: reads arguments, runs the corridor, writes the result, chooses the exit code.
+
+mod analyze;
+mod args;
+mod exit;
+mod explain;
+mod explain_line;
+mod output;
+mod progress;
+
+pub use exit::{FOUND, FailOn, OK, TROUBLE};
+
+use crate::report::{JSON_SCHEMA, clean};
+use args::{Cli, Command};
+use clap::Parser;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that nobody reads is no failure.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { TROUBLE } else { OK });
+        }
+    };
+    let result = match &cli.command {
+        None => analyze::run(&cli.analyze),
+        Some(Command::Analyze(args)) => analyze::run(args),
+        Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Schema) => output::to_stdout(false, |out| out.write_all(JSON_SCHEMA.as_bytes())).map(|()| OK),
+    };
+    ExitCode::from(result.unwrap_or_else(|error| {
+        complain(&format!("{error:#}"));
+        TROUBLE
+    }))
+}
+
+/// One line on standard error. It may be closed, which must not stop the work.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "ncclog: {}", clean(text));
+}
+
+/// The candidate that a mistyped word most likely meant.
+fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase().replace(['_', ' '], "-");
+    let scored = candidates.map(|c| (strsim::jaro_winkler(&word, c), c));
+    scored.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn typos_find_their_word() {
+        let names = ["tcp-fallback", "gdr-disabled", "bootstrap-timeout"];
+        let find = |word| nearest(word, names.into_iter());
+        assert_eq!(find("tcp-falback"), Some("tcp-fallback"));
+        assert_eq!(find("TCP_fallback"), Some("tcp-fallback"));
+        assert_eq!(find("bootstrap"), Some("bootstrap-timeout"));
+        assert_eq!(find("rank0.log"), None);
+    }
+}

@@ -1,1 +1,65 @@
-//! report
+//! Report: an analysis for people and for machines. One module a format; nothing here parses or judges.
+
+mod clean;
+mod json;
+mod ranges;
+mod text;
+mod words;
+
+pub use clean::clean;
+pub use ranges::ranges;
+pub use text::wrap;
+pub use words::{plural, stage, verdict};
+
+use crate::rules::Analysis;
+use std::io::{self, Write};
+
+/// Name of the JSON contract.
+pub const SCHEMA: &str = "ncclog.analysis/1";
+
+/// JSON Schema (2020-12) of the JSON format.
+pub const JSON_SCHEMA: &str = include_str!("analysis.schema.json");
+
+/// Narrowest report that still has room for a table.
+pub const MIN_WIDTH: usize = 40;
+
+/// Width where nobody knows better.
+pub const DEFAULT_WIDTH: usize = 80;
+
+/// Prose gets no wider than this, however wide the terminal is: longer lines are hard to read.
+pub const PROSE_WIDTH: usize = 100;
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs, by the schema that `ncclog schema` prints.
+    Json,
+}
+
+/// How to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Columns that the text may use.
+    pub width: usize,
+    /// Use colours.
+    pub color: bool,
+    /// Text only: nothing but the verdict, its proof and the next command.
+    pub brief: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { width: DEFAULT_WIDTH, color: false, brief: false }
+    }
+}
+
+/// Writes `analysis` as `format`.
+pub fn write(format: Format, analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(analysis, out, options),
+        Format::Json => json::write(analysis, out),
+    }
+}

@@ -1,0 +1,155 @@
+//! The command line as clap sees it.
+
+use super::exit::FailOn;
+use crate::report::Format;
+use clap::{Args, ColorChoice, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  ncclog rank*.log                       one file a rank, or all ranks in one file
+  ncclog analyze logs/ --format json     a whole directory, for a program
+  kubectl logs job/train | ncclog        from a pipe
+  ncclog explain                         the causes that it knows";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  no finding at or above --fail-on
+  1  a finding at or above --fail-on
+  2  wrong usage, or an input or output failed (what could be read was still reported)
+
+A good log: run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log, give all files.";
+
+const ANALYZE_EXAMPLES: &str = "\
+Examples:
+  ncclog analyze rank*.log
+  ncclog analyze logs/ --format json --output report.json
+  ncclog analyze --fail-on warning - < job.log";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  ncclog explain                         list the causes
+  ncclog explain tcp-fallback            what it is, how to tell, how to mend it
+  ncclog explain --line 'node1:7:9 [0] NCCL WARN Call to ibv_modify_qp failed'";
+
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ncclog",
+    version,
+    about = "Reads NCCL and RCCL logs of any number of ranks and names the root cause of a hang, crash or slow job",
+    before_help = EXAMPLES,
+    after_help = EXIT_CODES,
+    help_template = TEMPLATE,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Without a subcommand: analyze.
+    #[command(flatten)]
+    pub analyze: AnalyzeArgs,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Name the root cause (what `ncclog FILES` does, too)
+    #[command(before_help = ANALYZE_EXAMPLES, after_help = EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Analyze(AnalyzeArgs),
+    /// List the causes, explain one, or explain a log line
+    #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Explain(ExplainArgs),
+    /// Print the JSON Schema of `--format json`
+    Schema,
+}
+
+/// Arguments of `analyze`.
+#[derive(Debug, Args)]
+pub struct AnalyzeArgs {
+    /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
+    #[arg(value_name = "FILE|DIR|-")]
+    pub inputs: Vec<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Write the report to FILE instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which findings make the exit code 1
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    pub fail_on: FailOn,
+    /// Print only the verdict, its proof and what to do next
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Threads that parse; 0 takes one a core
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub threads: u16,
+    /// Columns of the text report instead of the terminal's
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    pub width: Option<u16>,
+    /// Colours
+    #[command(flatten)]
+    pub color: ColorArg,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Name of a cause; none lists them
+    #[arg(value_name = "CAUSE", conflicts_with = "line")]
+    pub cause: Option<String>,
+    /// A log line to explain; `-` reads lines from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub line: Option<String>,
+    /// Colours
+    #[command(flatten)]
+    pub color: ColorArg,
+}
+
+/// `--color`, the same everywhere.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ColorArg {
+    /// When to use colours; `auto` honours NO_COLOR
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn clap_agrees() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bare_files_mean_analyze() {
+        let cli = Cli::try_parse_from(["ncclog", "--format", "json", "a.log", "-"]).unwrap();
+        assert!(cli.command.is_none());
+        assert_eq!(cli.analyze.inputs, [PathBuf::from("a.log"), PathBuf::from("-")]);
+        assert_eq!(cli.analyze.format, Format::Json);
+    }
+
+    #[test]
+    fn a_file_named_like_a_subcommand_is_reachable() {
+        let cli = Cli::try_parse_from(["ncclog", "analyze", "explain", "schema"]).unwrap();
+        let Some(Command::Analyze(args)) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(args.inputs, [PathBuf::from("explain"), PathBuf::from("schema")]);
+    }
+
+    #[test]
+    fn the_last_flag_wins() {
+        let cli = Cli::try_parse_from(["ncclog", "analyze", "--fail-on", "never", "--fail-on", "warning", "x"]).unwrap();
+        let Some(Command::Analyze(args)) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(args.fail_on, FailOn::Warning);
+    }
+}

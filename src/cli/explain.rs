@@ -1,0 +1,121 @@
+//! `ncclog explain`: the causes and their explanations.
+
+use super::args::ExplainArgs;
+use super::output::{terminal_width, to_stdout, use_color};
+use super::{exit, explain_line, nearest};
+use crate::report::{DEFAULT_WIDTH, PROSE_WIDTH, wrap};
+use crate::rules::{CAUSES, Cause};
+use anstyle::{AnsiColor, Style};
+use anyhow::{Result, bail};
+use std::io::{self, Read, Write};
+
+/// Most bytes of `--line -` that are read.
+const MAX_INPUT: u64 = 1 << 20;
+
+/// Prints what was asked for.
+pub fn run(args: &ExplainArgs) -> Result<u8> {
+    let color = use_color(args.color.color);
+    if let Some(line) = &args.line {
+        let mut text = line.clone().into_bytes();
+        if line == "-" {
+            text.clear();
+            io::stdin().lock().take(MAX_INPUT).read_to_end(&mut text)?;
+        }
+        to_stdout(color, |out| explain_line::write(&text, out, color))?;
+        return Ok(exit::OK);
+    }
+    match &args.cause {
+        None => {
+            let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
+            to_stdout(color, |out| list(CAUSES, out, width, color))?;
+        }
+        Some(name) => {
+            let cause = find(CAUSES, name)?;
+            to_stdout(color, |out| markdown(cause.explanation, out, color))?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// The cause with this name or former name.
+fn find<'a>(causes: &[&'a Cause], name: &str) -> Result<&'a Cause> {
+    if let Some(cause) = causes.iter().find(|c| c.id == name || c.aliases.contains(&name)) {
+        return Ok(cause);
+    }
+    let names = causes.iter().flat_map(|c| std::iter::once(c.id).chain(c.aliases.iter().copied()));
+    match nearest(name, names) {
+        Some(meant) => bail!("there is no cause `{name}`; did you mean `{meant}`?"),
+        None => bail!("there is no cause `{name}`; `ncclog explain` lists them"),
+    }
+}
+
+fn list(causes: &[&Cause], out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+    let bold = if color { Style::new().bold() } else { Style::new() };
+    let column = causes.iter().map(|c| c.id.len()).max().unwrap_or(0) + 2;
+    for cause in causes {
+        let lines = wrap(cause.summary, width.saturating_sub(column).max(20));
+        for (index, line) in lines.iter().enumerate() {
+            let id = if index == 0 { cause.id } else { "" };
+            writeln!(out, "{bold}{id}{bold:#}{:pad$}{line}", "", pad = column - id.len())?;
+        }
+    }
+    Ok(())
+}
+
+/// Markdown as it is; on a terminal headings and code stand out.
+fn markdown(text: &str, out: &mut dyn Write, color: bool) -> io::Result<()> {
+    let (bold, code) = if color { (Style::new().bold(), AnsiColor::Cyan.on_default()) } else { (Style::new(), Style::new()) };
+    let mut fenced = false;
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        let style = match line {
+            _ if fenced || fence || line.starts_with("    ") => code,
+            _ if line.starts_with('#') => bold,
+            _ => Style::new(),
+        };
+        writeln!(out, "{style}{line}{style:#}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NET: Cause = Cause {
+        id: "tcp-fallback",
+        aliases: &["socket-fallback"],
+        summary: "the data goes over TCP although there is something faster in these nodes",
+        explanation: "# tcp-fallback\n\nText.\n\n```\nibv_devinfo\n```\n",
+    };
+    const GDR: Cause = Cause { id: "gdr-disabled", aliases: &[], summary: "no GPUDirect RDMA", explanation: "# gdr-disabled\n" };
+
+    fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn finds_by_name_and_former_name_and_suggests() {
+        let causes = [&NET, &GDR];
+        assert_eq!(find(&causes, "tcp-fallback").unwrap().id, "tcp-fallback");
+        assert_eq!(find(&causes, "socket-fallback").unwrap().id, "tcp-fallback");
+        assert!(find(&causes, "tcp-falback").unwrap_err().to_string().contains("did you mean `tcp-fallback`?"));
+        assert!(find(&causes, "zzz").unwrap_err().to_string().contains("lists them"));
+    }
+
+    #[test]
+    fn lists_in_columns() {
+        let shown = text(|out| list(&[&NET, &GDR], out, 50, false));
+        assert_eq!(shown, "tcp-fallback  the data goes over TCP although there\n              is something faster in these nodes\ngdr-disabled  no GPUDirect RDMA\n");
+    }
+
+    #[test]
+    fn markdown_is_plain_on_a_pipe() {
+        assert_eq!(text(|out| markdown(NET.explanation, out, false)), NET.explanation);
+        let colored = text(|out| markdown(NET.explanation, out, true));
+        assert!(colored.contains("\x1b[1m# tcp-fallback\x1b[0m") && colored.contains("\x1b[36mibv_devinfo\x1b[0m"), "{colored:?}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The first three lines: what it is, the line that proves it, what to do next.
+
+use super::page::{Page, paint};
+use super::{default_title, quote};
+use crate::report::{clean, verdict};
+use crate::rules::{Analysis, Finding, Verdict};
+use std::io;
+
+/// Fewest columns in which a quoted line still says something.
+const MIN_QUOTE: usize = 30;
+
+/// Writes them; returns how many notes are used up.
+pub fn write(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
+    let root = match analysis.verdict {
+        Verdict::Healthy => None,
+        _ => analysis.findings.iter().find(|f| f.is_root()),
+    };
+    let note = analysis.notes.first();
+    let healthy = analysis.verdict == Verdict::Healthy;
+    let title = match (root, note) {
+        (Some(finding), _) => finding.title.as_str(),
+        (None, Some(note)) if healthy => note,
+        _ => default_title(analysis.verdict),
+    };
+    let label = format!("{}: ", verdict(analysis.verdict));
+    let style = page.palette.verdict(analysis.verdict);
+    let bold = page.palette.bold;
+    page.labelled(0, &label, &paint(style, &label), 7, bold, title)?;
+    let Some(finding) = root else {
+        return match note {
+            Some(_) if healthy => Ok(1),
+            Some(note) => {
+                let plain = page.palette.plain;
+                page.para(0, "next:  ", plain, note)?;
+                Ok(1)
+            }
+            None => Ok(0),
+        };
+    };
+    proof(page, finding)?;
+    next(page, finding, note)
+}
+
+fn proof(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    let Some(evidence) = finding.evidence.first() else { return Ok(()) };
+    let place = clean(&evidence.file).into_owned() + ":" + &evidence.line.to_string();
+    let room = page.width.saturating_sub(7 + super::wrap::columns(&place) + 2);
+    let shown = paint(page.palette.dim, &place);
+    if room >= MIN_QUOTE {
+        return page.raw(0, &format!("proof: {shown}  {}", quote(&evidence.text, room)));
+    }
+    page.raw(0, &format!("proof: {shown}"))?;
+    page.raw(7, &quote(&evidence.text, page.width - 7))
+}
+
+fn next(page: &mut Page, finding: &Finding, note: Option<&String>) -> io::Result<usize> {
+    let command = finding.fixes.iter().flat_map(|f| &f.commands).next();
+    if let Some(command) = command {
+        let line = format!("next:  {}", paint(page.palette.info, &clean(command)));
+        page.raw(0, &line)?;
+        return Ok(0);
+    }
+    let plain = page.palette.plain;
+    let prose = finding.fixes.first().map(|f| &f.title).or_else(|| finding.verify.first());
+    match (prose, note) {
+        (Some(text), _) => page.para(0, "next:  ", plain, text).map(|()| 0),
+        (None, Some(note)) => page.para(0, "next:  ", plain, note).map(|()| 1),
+        (None, None) => Ok(0),
+    }
+}

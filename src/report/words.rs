@@ -1,0 +1,67 @@
+//! The words that all formats for people share.
+
+use crate::event::Stage;
+use crate::rules::Verdict;
+
+/// A stage in words. Up to 2.22 the ranks had met before `Init START`; since 2.23.4 they meet after it, so that a
+/// rank whose last stage is `Init START` waits there for the others.
+pub fn stage(stage: Stage, versions: &[String]) -> &'static str {
+    match stage {
+        Stage::Loaded => "library loaded",
+        Stage::BootstrapInterface => "bootstrap interface chosen",
+        Stage::NetPlugin => "net plugin chosen",
+        Stage::NetDevices => "net devices listed",
+        Stage::Network => "network chosen",
+        Stage::InitStart if meets_after_start(versions) => "bootstrap (waiting for ranks)",
+        Stage::InitStart => "Init START",
+        Stage::Bootstrapped => "ranks met",
+        Stage::Topology => "topology known",
+        Stage::Graph => "graphs searched",
+        Stage::Layout => "channels agreed",
+        Stage::Proxy => "proxies up",
+        Stage::Connecting => "connecting channels",
+        Stage::Connected => "channels connected",
+        Stage::Tuned => "tuned",
+        Stage::InitComplete => "Init COMPLETE",
+        Stage::Collective => "running collectives",
+    }
+}
+
+fn meets_after_start(versions: &[String]) -> bool {
+    let numbers = |v: &str| -> Option<(u32, u32)> {
+        let mut parts = v.split('.');
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    !versions.is_empty() && versions.iter().all(|v| numbers(v).is_some_and(|n| n >= (2, 23)))
+}
+
+/// A verdict as its heading.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Healthy => "HEALTHY",
+        Verdict::Degraded => "DEGRADED",
+        Verdict::Failed => "FAILED",
+        Verdict::Stalled => "STALLED",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+    }
+}
+
+/// `1 rank`, `2 ranks`.
+pub fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn init_start_waits_only_where_bootstrap_follows() {
+        let waits = |v: &[&str]| stage(Stage::InitStart, &v.iter().map(ToString::to_string).collect::<Vec<_>>()) != "Init START";
+        assert!(waits(&["2.23.4+cuda12.6", "2.27.3"]));
+        assert!(!waits(&["2.22.3+cuda12.6"]));
+        assert!(!waits(&["2.18.1", "2.27.3"]));
+        assert!(!waits(&[]));
+        assert!(!waits(&["garbage"]));
+    }
+}
