@@ -4,7 +4,7 @@ use super::args::ExplainArgs;
 use super::output::{terminal_width, to_stdout, use_color};
 use super::{exit, explain_line, nearest};
 use crate::report::{DEFAULT_WIDTH, PROSE_WIDTH, wrap};
-use crate::rules::{CAUSES, Cause};
+use crate::rules::{Cause, causes};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use std::io::{self, Read, Write};
@@ -27,10 +27,10 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
     match &args.cause {
         None => {
             let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
-            to_stdout(color, |out| list(CAUSES, out, width, color))?;
+            to_stdout(color, |out| list(&causes().collect::<Vec<_>>(), out, width, color))?;
         }
         Some(name) => {
-            let cause = find(CAUSES, name)?;
+            let cause = find(&causes().collect::<Vec<_>>(), name)?;
             to_stdout(color, |out| markdown(cause.explanation, out, color))?;
         }
     }
@@ -38,7 +38,7 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
 }
 
 /// The cause with this name or former name.
-fn find<'a>(causes: &[&'a Cause], name: &str) -> Result<&'a Cause> {
+fn find(causes: &[&'static Cause], name: &str) -> Result<&'static Cause> {
     if let Some(cause) = causes.iter().find(|c| c.id == name || c.aliases.contains(&name)) {
         return Ok(cause);
     }
