@@ -27,6 +27,7 @@ mod memlock_limit;
 mod missing_rank;
 mod nccl_too_old;
 mod net_plugin_failure;
+mod network;
 mod notes;
 mod nvls_failure;
 mod p2p_iommu_acs_hang;
