@@ -4,7 +4,7 @@ use super::args::ExplainArgs;
 use super::output::{terminal_width, to_stdout, use_color};
 use super::{exit, explain_line, nearest};
 use crate::report::{DEFAULT_WIDTH, PROSE_WIDTH, wrap};
-use crate::rules::{CAUSES, Cause};
+use crate::rules::{Cause, causes};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use std::io::{self, Read, Write};
@@ -24,13 +24,14 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
         to_stdout(color, |out| explain_line::write(&text, out, color))?;
         return Ok(exit::OK);
     }
+    let causes: Vec<&Cause> = causes().collect();
     match &args.cause {
         None => {
             let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
-            to_stdout(color, |out| list(CAUSES, out, width, color))?;
+            to_stdout(color, |out| list(&causes, out, width, color))?;
         }
         Some(name) => {
-            let cause = find(CAUSES, name)?;
+            let cause = find(&causes, name)?;
             to_stdout(color, |out| markdown(cause.explanation, out, color))?;
         }
     }
@@ -109,7 +110,10 @@ mod tests {
     #[test]
     fn lists_in_columns() {
         let shown = text(|out| list(&[&NET, &GDR], out, 50, false));
-        assert_eq!(shown, "tcp-fallback  the data goes over TCP although there\n              is something faster in these nodes\ngdr-disabled  no GPUDirect RDMA\n");
+        assert_eq!(
+            shown,
+            "tcp-fallback  the data goes over TCP although\n              there is something faster in these\n              nodes\ngdr-disabled  no GPUDirect RDMA\n"
+        );
     }
 
     #[test]
