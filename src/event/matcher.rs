@@ -30,6 +30,7 @@ enum Take {
     Hex,
     Word,
     Fraction,
+    Name,
 }
 
 /// A compiled shape.
@@ -43,6 +44,10 @@ pub struct Compiled {
     pub floating: bool,
     /// Length of all literal text: the more, the more specific.
     pub weight: usize,
+}
+
+fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
 }
 
 fn is_blank(b: u8) -> bool {
@@ -143,6 +148,13 @@ impl Compiled {
                         return false;
                     }
                 }
+                Piece::Field(Take::Name, slot) => {
+                    let Some((value, next)) = self.take_name(i, rest) else { return false };
+                    if let Some(slot) = slot {
+                        values[*slot] = value;
+                    }
+                    Ok((next, value))
+                }
                 Piece::Field(Take::Until, slot) => return self.take_until(i, rest, *slot, values),
                 Piece::Field(take, slot) => match take.run(rest) {
                     Ok((next, value)) => {
@@ -160,6 +172,16 @@ impl Compiled {
             }
         }
         true
+    }
+
+    /// A name field is a whole identifier of which the next text is the end: `{type:i}Error: ` takes `KeyError`.
+    fn take_name<'a>(&self, i: usize, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let len = rest.iter().position(|b| !is_name(*b)).unwrap_or(rest.len());
+        let tail = match self.pieces.get(i + 1) {
+            Some(Piece::Text(t)) => t.iter().take_while(|b| is_name(**b)).count(),
+            _ => 0,
+        };
+        (len > tail).then(|| (&rest[..len], &rest[len - tail..]))
     }
 
     /// An open field takes the shortest text after which the rest of the format matches.
@@ -206,7 +228,7 @@ impl Take {
             }
             Self::Word => take_while1(|b: u8| !b.is_ascii_whitespace()).parse(rest),
             Self::Fraction => take_while1(|b: u8| b.is_ascii_digit() || b == b'.' || b == b'-').parse(rest),
-            Self::Until => Ok((b"", rest)),
+            Self::Name | Self::Until => Ok((b"", rest)),
         }
     }
 }
@@ -220,6 +242,7 @@ fn field(spec: &'static str, names: &mut Vec<FieldName>) -> Piece {
         "x" => Take::Hex,
         "w" => Take::Word,
         "f" => Take::Fraction,
+        "i" => Take::Name,
         other => panic!("unknown field kind {other}"),
     };
     let slot = (!name.is_empty()).then(|| {
@@ -263,6 +286,14 @@ mod tests {
     fn blanks_are_flexible_where_the_format_has_one() {
         assert_eq!(run("Bootstrap~: Using {if}:{ip}<", "Bootstrap: Using  eth0:10.0.0.1<0>"), pairs(&[("if", "eth0"), ("ip", "10.0.0.1")]));
         assert_eq!(run("Bootstrap~: Using {if}:{ip}<", "Bootstrap : Using eth0:10.0.0.1<0>"), pairs(&[("if", "eth0"), ("ip", "10.0.0.1")]));
+    }
+
+    #[test]
+    fn a_name_field_is_a_whole_identifier() {
+        assert_eq!(run("{t:i}Error: {x}", "KeyError: 'a'"), pairs(&[("t", "KeyError"), ("x", "'a'")]));
+        assert_eq!(run("{t:i}Error: {x}", "torch.cuda.OutOfMemoryError: b"), pairs(&[("t", "torch.cuda.OutOfMemoryError"), ("x", "b")]));
+        assert_eq!(run("{t:i}Error: {x}", "Error: a"), None);
+        assert_eq!(run("{t:i}Error: {x}", "a KeyError: b"), None);
     }
 
     #[test]

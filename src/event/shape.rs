@@ -56,7 +56,8 @@ pub enum Stage {
 ///
 /// The format language: text stands for itself; one blank matches one or more; `~` matches any number of blanks;
 /// `{name}` takes everything up to the next text (or the end); `{name:d}` a decimal number with sign, `{name:x}` a hex
-/// number with or without `0x`, `{name:w}` a word without blanks, `{name:f}` a decimal fraction; `{!name…}` marks a field that
+/// number with or without `0x`, `{name:w}` a word without blanks, `{name:f}` a decimal fraction, `{name:i}` a whole
+/// identifier (letters, digits, `_`, `.`) of which the text behind the field is the end; `{!name…}` marks a field that
 /// tells entries apart in a process's ledger; `{}` takes and forgets. A leading `*` lets the text stand anywhere in
 /// the message; without it the format is anchored at the message's start. Its end is open unless `$` ends it.
 #[derive(Debug)]

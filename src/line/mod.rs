@@ -2,12 +2,18 @@
 //!
 //! One physical line yields 0…n records (glued records, `\r` progress bars, escaped JSON). Everything is a borrowed
 //! slice of the block, or of the block's arena where text had to be unescaped or cleaned. This stage knows nothing
-//! of what a message means, and is stateless between blocks.
+//! of what a message means, and is stateless between blocks. Only what a log driver cut (CRI, Docker) or spread over
+//! lines (pretty-printed JSON) is put together again, within a block.
 
+mod cutter;
 mod header;
 mod records;
+mod scan;
 mod time;
 mod wrap;
+
+#[cfg(test)]
+mod laws;
 
 pub use header::{Header, Level, parse_header};
 pub use records::{MAX_LINE, records};
@@ -15,7 +21,7 @@ pub use time::{Clock, Time};
 pub use wrap::{RankHint, Wrap};
 
 /// One logical log record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Number of line ends before this record within its block (0-based).
     pub line: u32,
@@ -33,4 +39,7 @@ pub struct Record<'a> {
     pub torn_start: bool,
     /// The record is cut at its end (torn write, NCCL's 1,023-byte buffer, over-long line); its last token is unknown.
     pub torn_end: bool,
+    /// The physical line before this one held an NCCL header, or this is the block's first line: a record without
+    /// header may be the rest of that message (line ends in messages, hard-wrapped pastes).
+    pub follows_nccl: bool,
 }

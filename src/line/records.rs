@@ -1,26 +1,184 @@
-//! Cuts a block into records.
+//! Cuts a block into records: the fast path for lines whose prefix was seen before, and for plain lines.
 
-use super::{Record, Wrap, parse_header};
+use super::cutter::Cutter;
+use super::header::{Header, Level, read};
+use super::scan::trim;
+use super::{Record, Wrap};
 use bumpalo::Bump;
+use memchr::memmem::Finder;
 
 /// Longest part of one physical line that is looked at, in bytes; the rest is skipped and the record marked cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
-/// Calls `sink` for every record of `block`, in order. `block` is whole lines; the last one may lack its line end.
-/// Text that had to be unescaped or cleaned lives in `arena`.
-pub fn records<'a>(block: &'a [u8], arena: &'a Bump, mut sink: impl FnMut(Record<'a>)) {
-    let _ = arena;
-    let mut start = 0;
-    let mut line = 0;
+/// Calls `sink` for every record of `block`, in order of the lines that end them, and returns the number of line
+/// ends. `block` is whole lines; the last one may lack its line end. Text that had to be unescaped or cleaned lives
+/// in `arena`.
+pub fn records<'a>(block: &'a [u8], arena: &'a Bump, sink: impl FnMut(Record<'a>)) -> u32 {
+    cut(block, arena, true, sink)
+}
+
+/// [`records`]; without `fast`, every line takes the way of the reference grammar.
+pub(super) fn cut<'a>(block: &'a [u8], arena: &'a Bump, fast: bool, sink: impl FnMut(Record<'a>)) -> u32 {
+    let mut cutter = Cutter::new(arena, sink);
+    let mut fast_path = fast.then(|| Fast::new(block));
+    let (mut start, mut line) = (0, 0);
     while start < block.len() {
         let end = memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |p| start + p);
-        let text = &block[start..end];
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let (header, msg) = parse_header(text).map_or((None, text), |(h, m)| (Some(h), m));
-        if !text.is_empty() {
-            sink(Record { line, offset: start as u32, text, wrap: Wrap::default(), header, msg, torn_start: false, torn_end: false });
+        cutter.begin(line, start);
+        match fast_path.as_mut().and_then(|f| f.line(start, end)) {
+            Some(Quick::Empty) => {}
+            Some(Quick::Headed(text, header, msg)) => cutter.headed(text, Wrap::default(), header, msg),
+            Some(Quick::Plain(text)) => cutter.plain(text),
+            None => cutter.line(&block[start..end]),
         }
-        line += 1;
+        cutter.end();
+        line += u32::from(end < block.len());
         start = end + 1;
     }
+    cutter.finish();
+    line
+}
+
+/// Next place of something in a block; each byte is searched once.
+struct Cursor<S> {
+    search: S,
+    next: usize,
+}
+
+impl<S: Fn(&[u8]) -> Option<usize>> Cursor<S> {
+    fn new(search: S, block: &[u8]) -> Self {
+        let next = search(block).unwrap_or(usize::MAX);
+        Self { search, next }
+    }
+
+    fn at(&mut self, block: &[u8], from: usize) -> usize {
+        if self.next < from {
+            self.next = (self.search)(&block[from..]).map_or(usize::MAX, |p| from + p);
+        }
+        self.next
+    }
+}
+
+/// What the fast path made of a line.
+enum Quick<'a> {
+    /// Nothing on it.
+    Empty,
+    /// Text, header, message.
+    Headed(&'a [u8], Header<'a>, &'a [u8]),
+    /// A line without header and wrapper.
+    Plain(&'a [u8]),
+}
+
+/// A prefix seen in this block.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    prefix: &'a [u8],
+    /// The end of the thread id and the device, which differ most.
+    tail: [u8; 8],
+    header: Header<'a>,
+}
+
+/// Prefixes end with this; only INFO lines repeat often enough.
+const INFO: &[u8] = b" NCCL INFO ";
+const SLOTS: usize = 16;
+
+struct Fast<'a, C, M, F> {
+    block: &'a [u8],
+    /// ESC, CR, NUL.
+    control: Cursor<C>,
+    /// `CCL `: NCCL's and RCCL's levels and version lines.
+    mark: Cursor<M>,
+    /// `[FATAL ERROR]`.
+    fatal: Cursor<F>,
+    seen: [Option<Seen<'a>>; SLOTS],
+    last: usize,
+    turn: usize,
+}
+
+type Search<'f> = Box<dyn Fn(&[u8]) -> Option<usize> + 'f>;
+
+impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
+    fn new(block: &'a [u8]) -> Self {
+        let finder = |needle: &'static [u8]| -> Search<'static> {
+            let finder = Finder::new(needle);
+            Box::new(move |text| finder.find(text))
+        };
+        let control: Search<'static> = Box::new(|text| memchr::memchr3(0x1b, b'\r', 0, text));
+        Self {
+            block,
+            control: Cursor::new(control, block),
+            mark: Cursor::new(finder(b"CCL "), block),
+            fatal: Cursor::new(finder(b"[FATAL ERROR]:"), block),
+            seen: [None; SLOTS],
+            last: 0,
+            turn: 0,
+        }
+    }
+
+    /// Reads the line in `start..end` if it is one of the plain kinds.
+    fn line(&mut self, start: usize, end: usize) -> Option<Quick<'a>> {
+        if start == end {
+            return Some(Quick::Empty);
+        }
+        let end = end - usize::from(self.block[end - 1] == b'\r');
+        if end - start > MAX_LINE || self.control.at(self.block, start) < end {
+            return None;
+        }
+        let text = &self.block[start..end];
+        if self.mark.at(self.block, start) >= end {
+            return (self.fatal.at(self.block, start) >= end && is_plain(text)).then_some(Quick::Plain(text));
+        }
+        let seen = self.seen(text)?;
+        let at = start + seen.prefix.len();
+        if self.mark.at(self.block, at) < end || self.fatal.at(self.block, at) < end {
+            return None;
+        }
+        Some(Quick::Headed(text, seen.header, &self.block[at..end]))
+    }
+
+    /// The known prefix of `text`; reads and remembers a new one.
+    fn seen(&mut self, text: &'a [u8]) -> Option<Seen<'a>> {
+        let hit = |seen: &Seen<'a>| {
+            let len = seen.prefix.len();
+            text.len() >= len && text[len - INFO.len() - 8..len - INFO.len()] == seen.tail && text[..len] == *seen.prefix
+        };
+        if let Some(seen) = self.seen[self.last].filter(|s| hit(s)) {
+            return Some(seen);
+        }
+        if let Some(at) = self.seen.iter().position(|s| s.as_ref().is_some_and(hit)) {
+            self.last = at;
+            return self.seen[at];
+        }
+        let read = read(text)
+            .filter(|r| !r.torn && r.header.level == Level::Info && r.header.time.is_none() && r.header.pid != 0 && r.header.file.is_empty() && r.header.func.is_empty())?;
+        let prefix = &text[..text.len() - read.msg.len()];
+        if !prefix.ends_with(INFO) {
+            return None;
+        }
+        let tail = prefix[..prefix.len() - INFO.len()].last_chunk::<8>().copied()?;
+        let seen = Seen { prefix, tail, header: read.header };
+        (self.last, self.turn) = (self.turn, (self.turn + 1) % SLOTS);
+        self.seen[self.last] = Some(seen);
+        Some(seen)
+    }
+}
+
+/// Whether a line without any mark of the library can hold no wrapper. It may say no to harmless lines, but never
+/// yes to one that the grammar would peel.
+fn is_plain(text: &[u8]) -> bool {
+    let body = trim(text);
+    match body.first() {
+        None => return true,
+        Some(b'A'..=b'Z' | b'a'..=b'z' | b'#' | b'*' | b'=' | b'/' | b'_' | b'.' | b'~' | b'-' | b'+' | b'\'' | b'<' | b'^' | b'}') => {}
+        Some(_) => return false,
+    }
+    // `[` opens devices, ranks and colours; `|` closes names of services and bars.
+    if memchr::memchr2(b'[', b'|', body).is_some() {
+        return false;
+    }
+    let blank = body.iter().take(10).position(|b| *b == b' ' || *b == b'\t');
+    let Some(blank) = blank else { return true };
+    let behind = super::scan::trim_start(&body[blank..]);
+    // `Nov 30 …`, `E1130 12:00:00`, `INFO 11-30 …`, `Mon Nov 30 …`.
+    !(behind.first().is_some_and(u8::is_ascii_digit) || blank == 3 && body[0].is_ascii_uppercase())
 }

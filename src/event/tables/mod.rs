@@ -1,22 +1,27 @@
 //! The rows, one table a subsystem. A new failure text is one row here.
 
-use super::Shape;
+use super::{Shape, shape};
 
 mod bootstrap;
 mod cuda;
 mod framework;
+mod hostfacts;
 mod ib;
 mod kernel;
+mod launcher;
 mod lifecycle;
 mod net;
 mod p2p;
+mod perftest;
 mod plugin;
 mod proxy;
+mod python;
+mod ray;
 mod rocm;
 mod socket;
 mod torch;
 
-pub use framework::PROOF_OF_COLLECTIVE;
+pub use framework::{NCCL_STAGE_OVER, PROOF_OF_COLLECTIVE};
 
 /// All tables. Order decides only between rows that are equally specific.
 pub const TABLES: &[&[Shape]] = &[
@@ -31,6 +36,16 @@ pub const TABLES: &[&[Shape]] = &[
     cuda::SHAPES,
     torch::SHAPES,
     framework::SHAPES,
+    ray::SHAPES,
+    perftest::SHAPES,
+    python::SHAPES,
+    launcher::SHAPES,
     rocm::SHAPES,
     kernel::SHAPES,
+    hostfacts::SHAPES,
 ];
+
+/// A row of a line that has no NCCL header: kind, format, source, meaning.
+const fn line(kind: &'static str, format: &'static str, source: &'static str, meaning: &'static str) -> Shape {
+    shape(kind, format, "", "", source, meaning).any()
+}
