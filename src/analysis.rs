@@ -1,1 +1,291 @@
-//! analysis
+//! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
+//! compute a finding; `analyze`, and later `follow` and digests, all come through here.
+//!
+//! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
+//! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
+
+use crate::digest::{Digest, Folder, Parsed, map};
+use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
+use crate::job::{Job, Vantage};
+use crate::rules::{self, Analysis};
+use bumpalo::Bump;
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Mutex;
+
+pub use crate::input::Problem;
+
+/// What to analyse and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Files, directories, glob patterns or `-` for standard input.
+    pub inputs: Vec<String>,
+    /// Worker threads; 0 chooses the number of cores.
+    pub threads: usize,
+    /// Bytes of a block; 0 chooses the default. Does not change the result.
+    pub block_size: usize,
+}
+
+/// The analysis and what went wrong on the way.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was found in the inputs that could be read.
+    pub analysis: Analysis,
+    /// Inputs that could not be read; exit code 2 if there is one.
+    pub problems: Vec<Problem>,
+}
+
+/// Receives progress while the inputs are read.
+pub trait Progress: Sync {
+    /// Total bytes, where known beforehand.
+    fn total(&self, bytes: u64);
+    /// Bytes read since the last call.
+    fn advance(&self, bytes: u64);
+}
+
+/// No progress wanted.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn total(&self, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// Reads and analyses the inputs.
+pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
+    let (digest, problems) = digest(options, progress);
+    let analysis = rules::run(Job::build(digest, Vantage::PostMortem));
+    Outcome { analysis, problems }
+}
+
+/// Reads the inputs into a digest.
+pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Problem>) {
+    let resolved = input::resolve(&options.inputs);
+    let mut feed = Feed::new(resolved.sources, options.block_size, progress);
+    feed.problems = resolved.problems;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
+    match pool {
+        Ok(pool) => pool.install(|| feed.run()),
+        Err(_) => feed.run(),
+    }
+    feed.finish()
+}
+
+/// A buffer with the arena of its records.
+#[derive(Default)]
+struct Slot {
+    buffer: Vec<u8>,
+    arena: Bump,
+    task: Option<Task>,
+}
+
+enum Task {
+    /// To be read by the worker.
+    Read { stream: usize, block: Block },
+    /// Already in the buffer.
+    Ready { stream: usize, span: Span },
+}
+
+/// A parsed block and its place.
+struct Done<'a> {
+    stream: usize,
+    span: Span,
+    parsed: Parsed<'a>,
+    error: Option<io::Error>,
+}
+
+/// What is being read.
+enum Open {
+    Blocks(FileBlocks),
+    Stream(StreamBlocks),
+}
+
+struct Feed<'p> {
+    sources: std::vec::IntoIter<Source>,
+    open: Option<(usize, Open)>,
+    folders: Mutex<Vec<Folder>>,
+    bytes: Vec<u64>,
+    binary: Vec<bool>,
+    problems: Vec<Problem>,
+    block_size: usize,
+    progress: &'p dyn Progress,
+}
+
+impl<'p> Feed<'p> {
+    fn new(sources: Vec<Source>, block_size: usize, progress: &'p dyn Progress) -> Self {
+        let total = sources.iter().map(|s| if let Source::File(p) = s { p.metadata().map_or(0, |m| m.len()) } else { 0 }).sum();
+        progress.total(total);
+        Self {
+            sources: sources.into_iter(),
+            open: None,
+            folders: Mutex::new(Vec::new()),
+            bytes: Vec::new(),
+            binary: Vec::new(),
+            problems: Vec::new(),
+            block_size: if block_size == 0 { input::BLOCK_SIZE } else { block_size },
+            progress,
+        }
+    }
+
+    fn run(&mut self) {
+        let slots = rayon::current_num_threads() * 2;
+        let mut banks: [Vec<Slot>; 2] = std::array::from_fn(|_| (0..slots).map(|_| Slot::default()).collect());
+        let [a, b] = &mut banks;
+        self.fill(a);
+        let mut done = parse(a, self.progress);
+        loop {
+            self.fill(b);
+            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress));
+            if next.is_empty() {
+                break;
+            }
+            self.fill(a);
+            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress));
+            if next.is_empty() {
+                break;
+            }
+            done = next;
+        }
+    }
+
+    /// Gives the slots their next tasks; a slot without a task is past the end.
+    fn fill(&mut self, slots: &mut [Slot]) {
+        for slot in slots {
+            slot.arena.reset();
+            slot.task = self.next_task(&mut slot.buffer);
+        }
+    }
+
+    fn next_task(&mut self, buffer: &mut Vec<u8>) -> Option<Task> {
+        loop {
+            match &mut self.open {
+                None => {
+                    let source = self.sources.next()?;
+                    self.open_source(&source);
+                }
+                Some((stream, Open::Blocks(blocks))) => {
+                    if let Some(block) = blocks.next() {
+                        return Some(Task::Read { stream: *stream, block });
+                    }
+                    self.open = None;
+                }
+                Some((stream, Open::Stream(blocks))) => {
+                    let stream = *stream;
+                    let next = blocks.next(buffer);
+                    self.bytes[stream] = blocks.bytes();
+                    match next {
+                        Ok(Some(span)) => return Some(Task::Ready { stream, span }),
+                        Ok(None) => self.open = None,
+                        Err(error) => {
+                            self.open = None;
+                            let text = format!("could be read only up to byte {} ({error}); what came before was analysed, fetch the file again for the rest", self.bytes[stream]);
+                            self.fail(stream, text);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn open_source(&mut self, source: &Source) {
+        let name = source.name();
+        let opened = match source {
+            Source::Stdin => Ok((Open::Stream(StreamBlocks::new(Box::new(io::stdin()), self.block_size)), false, 0)),
+            Source::File(path) => open_file(path, self.block_size),
+        };
+        match opened {
+            Ok((open, binary, len)) => {
+                let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let stream = folders.len();
+                folders.push(Folder::new(stream as u32, name));
+                self.bytes.push(len);
+                self.binary.push(binary);
+                self.open = Some((stream, open));
+            }
+            Err(error) => self.problems.push(Problem { path: name, text: format!("cannot be read ({error}); check that it is a file and that you may read it") }),
+        }
+    }
+
+    fn fail(&mut self, stream: usize, text: String) {
+        let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let info = &mut folders[stream].info;
+        info.problem = Some(text.clone());
+        self.problems.push(Problem { path: info.path.clone(), text });
+    }
+
+    fn finish(self) -> (Digest, Vec<Problem>) {
+        let mut digest = Digest::default();
+        let mut problems = self.problems;
+        for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
+            let (mut info, processes) = folder.finish(self.bytes[i]);
+            if self.binary[i] && info.events == 0 {
+                info.problem = Some("is no text and holds no log line; name the log file itself".to_owned());
+            }
+            if let Some(text) = &info.problem
+                && !problems.iter().any(|p| p.path == info.path)
+            {
+                problems.push(Problem { path: info.path.clone(), text: text.clone() });
+            }
+            digest.streams.push(info);
+            digest.processes.extend(processes);
+        }
+        (digest, problems)
+    }
+}
+
+/// Folds a batch in order.
+fn fold(folders: &Mutex<Vec<Folder>>, done: Vec<Done<'_>>) {
+    let mut folders = folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for block in done {
+        let folder = &mut folders[block.stream];
+        folder.fold(&block.parsed, block.span);
+        if let Some(error) = block.error {
+            folder.info.problem = Some(format!("could not be read around byte {} ({error}); the rest was analysed", block.span.offset));
+        }
+    }
+}
+
+/// Reads and parses the slots that have a task, in parallel; the result is in their order.
+fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress) -> Vec<Done<'a>> {
+    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress)).collect()
+}
+
+fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress) -> Option<Done<'a>> {
+    let (stream, range, span, error) = match slot.task.take()? {
+        Task::Read { stream, block } => match input::read_block(&block, &mut slot.buffer) {
+            Ok((range, span)) => (stream, range, span, None),
+            Err(error) => (stream, 0..0, Span { offset: block.start(), bytes: 0, open_end: false, closes_open_line: false }, Some(error)),
+        },
+        Task::Ready { stream, span } => (stream, 0..slot.buffer.len(), span, None),
+    };
+    progress.advance(span.bytes);
+    let parsed = map(&slot.buffer[range], &slot.arena);
+    Some(Done { stream, span, parsed, error })
+}
+
+fn open_file(path: &std::path::Path, block_size: usize) -> io::Result<(Open, bool, u64)> {
+    let mut file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        // A pipe: what was read to look at it could not be read again.
+        return Ok((Open::Stream(StreamBlocks::new(Box::new(file), block_size)), false, 0));
+    }
+    let mut head = vec![0; 4096];
+    let n = input::read_up_to(&mut file, &mut head)?;
+    head.truncate(n);
+    let encoding = input::sniff(&head[..n.min(64)]);
+    let binary = encoding == Encoding::Plain && looks_binary(&head);
+    if encoding == Encoding::Plain {
+        let len = meta.len();
+        return Ok((Open::Blocks(FileBlocks::new(file, len, block_size)), binary, len));
+    }
+    let whole: Box<dyn Read + Send> = Box::new(io::Cursor::new(head).chain(file));
+    Ok((Open::Stream(StreamBlocks::new(input::decoder(encoding, whole)?, block_size)), false, 0))
+}
+
+/// More than a tenth of the first bytes are control bytes that no log holds.
+fn looks_binary(head: &[u8]) -> bool {
+    let odd = head.iter().filter(|b| (**b < 0x20 && !matches!(**b, b'\n' | b'\r' | b'\t' | 0x1b | 0x0c)) || **b == 0x7f).count();
+    odd * 10 > head.len()
+}

@@ -108,3 +108,31 @@ impl Catalog {
         self.shapes.iter().any(|c| c.shape.kind == kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn all_rows_compile_and_no_two_are_the_same() {
+        let mut formats = BTreeSet::new();
+        for shape in catalog().shapes() {
+            assert!(shape.kind.contains('.'), "{}", shape.kind);
+            assert!(formats.insert((shape.kind, shape.format, shape.since)), "twice: {}", shape.format);
+            assert!(!shape.meaning.is_empty(), "no meaning: {}", shape.format);
+        }
+    }
+
+    #[test]
+    fn the_most_specific_row_wins() {
+        let kind = |msg: &str| catalog().find(msg.as_bytes(), Scope::Nccl).map(|n| n.shape.kind);
+        assert_eq!(kind("Call to ibv_modify_qp failed with error Connection timed out errno 110"), Some("ib.modify_qp"));
+        assert_eq!(kind("Call to ibv_create_cq failed with error Cannot allocate memory errno 12"), Some("ib.create_cq"));
+        assert_eq!(kind("Using network AWS Libfabric"), Some("net.using"));
+        assert_eq!(kind("NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>"), Some("ib.using"));
+        assert_eq!(kind("NET/IB : No device found."), Some("ib.no_device"));
+        assert_eq!(kind("Channel 00/02 :    0   1"), Some("init.ring_order"));
+        assert_eq!(kind("something else"), None);
+    }
+}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Most fields a format may have.
-pub const MAX_FIELDS: usize = 10;
+pub const MAX_FIELDS: usize = 12;
 
 /// Where a shape is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

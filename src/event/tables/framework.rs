@@ -154,6 +154,7 @@ pub const SHAPES: &[Shape] = &[
         SGLANG,
         "The GPUs have different free memory. Found by an all-reduce, so collectives work.",
     ),
+    line("sglang.scheduler_exception", "*Scheduler hit an exception: {text}", SGLANG, "A worker failed; the exception stands at the end of the stack that follows."),
     line("sglang.child_failed", "*Received sigquit from a child process", SGLANG, "A worker failed and takes the server down; its own exception stands above."),
     // Text Generation Inference
     line("tgi.shard_wait", "*Waiting for shard to be ready... rank={!rank:d}", TGI, WAIT),

@@ -21,7 +21,6 @@ pub const SHAPES: &[Shape] = &[
     line("app.exception", "ERROR {}] {!type:i}Error: {!text}", "vllm/logger.py", EXCEPTION),
     line("app.nccl_error", "*Failed, NCCL error {file:w} '{!text}'", "nccl documentation", "An NCCL call of the program failed. The cause is in NCCL's own lines."),
     line("app.cuda_error", "*Failed: Cuda error {file:w} '{!text}'", "nccl documentation", "A CUDA call of the program failed."),
-    line("app.exception", "*Scheduler hit an exception: {!text}", "sglang/srt/managers/scheduler.py", EXCEPTION),
     line("app.thread_exception", "Exception in thread {!thread}:$", PY, "A thread of the program ended with the exception that follows."),
     line("app.interrupted", "KeyboardInterrupt$", PY, "Somebody stopped the program by hand."),
     line("app.interrupted", "^CTraceback (most recent call last)", PY, "Somebody stopped the program by hand."),

@@ -1,0 +1,121 @@
+//! What one process said of one communicator.
+
+use super::{Sample, Sequence};
+use crate::event::Stage;
+use serde::{Deserialize, Serialize};
+
+/// Most distinct connections kept per communicator and process.
+pub const MAX_CHANNELS: usize = 512;
+
+/// A communicator as one process saw it. Absent facts are `None`; `ptr` 0 means that its address was not printed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CommLog {
+    /// Local address.
+    pub ptr: u64,
+    /// Thread that initialises it.
+    pub tid: u32,
+    /// Device of the header.
+    pub dev: Option<u16>,
+    /// Id that is equal on all ranks.
+    pub comm_id: Option<u64>,
+    /// Rank in it.
+    pub rank: Option<u32>,
+    /// Its size.
+    pub nranks: Option<u32>,
+    /// CUDA or HIP device.
+    pub cuda_dev: Option<u32>,
+    /// NVML device.
+    pub nvml_dev: Option<u32>,
+    /// PCI bus id, hex digits.
+    pub bus_id: Option<String>,
+    /// Parent of a split.
+    pub parent: Option<u64>,
+    /// Colour of a split.
+    pub color: Option<i64>,
+    /// NCCL's count of nodes.
+    pub nnodes: Option<u32>,
+    /// Ranks on this node.
+    pub local_ranks: Option<u32>,
+    /// Stages that were seen, one bit each in the order of [`Stage`].
+    pub stages: u32,
+    /// First record.
+    pub first: Option<Sample>,
+    /// `Init START`
+    pub start: Option<Sample>,
+    /// `Init COMPLETE`
+    pub complete: Option<Sample>,
+    /// Destroy or abort: (aborted, record).
+    pub end: Option<(bool, Sample)>,
+    /// Last record that belongs to it.
+    pub last: Option<Sample>,
+    /// `Using network X` with its record.
+    pub net: Option<(String, Sample)>,
+    /// Connections.
+    pub channels: Vec<ChannelCount>,
+    /// Calls.
+    pub calls: Sequence,
+}
+
+/// One kind of connection between two ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelCount {
+    /// Sending rank.
+    pub from: u32,
+    /// Receiving rank.
+    pub to: u32,
+    /// `send`, `receive` or `local` (P2P and SHM lines are printed by the sender only).
+    pub direction: String,
+    /// Transport as printed: `P2P/CUMEM/read`, `NET/IB/0/GDRDMA`.
+    pub via: String,
+    /// Name of the network for NET; else empty.
+    pub net: String,
+    /// Channels.
+    pub count: u32,
+    /// First record.
+    pub first: Sample,
+}
+
+impl CommLog {
+    /// Marks a stage as seen.
+    pub fn see(&mut self, stage: Stage) {
+        self.stages |= 1 << stage as u32;
+    }
+
+    /// Whether a stage was seen.
+    pub fn saw(&self, stage: Stage) -> bool {
+        self.stages & (1 << stage as u32) != 0
+    }
+
+    /// The furthest stage that was seen. Lazy connections after Init COMPLETE do not lower or raise it.
+    pub fn stage(&self) -> Stage {
+        (0..16).rev().find(|bit| self.stages & (1 << bit) != 0).map_or(Stage::Loaded, stage_of)
+    }
+
+    /// Whether any line shows that its rings or trees were connected.
+    pub fn connected(&self) -> bool {
+        self.saw(Stage::Connected)
+    }
+}
+
+fn stage_of(bit: u32) -> Stage {
+    use Stage as S;
+    const ALL: [Stage; 16] = [
+        S::Loaded,
+        S::BootstrapInterface,
+        S::NetPlugin,
+        S::NetDevices,
+        S::Network,
+        S::InitStart,
+        S::Bootstrapped,
+        S::Topology,
+        S::Graph,
+        S::Layout,
+        S::Proxy,
+        S::Connecting,
+        S::Connected,
+        S::Tuned,
+        S::InitComplete,
+        S::Collective,
+    ];
+    ALL[(bit as usize).min(ALL.len() - 1)]
+}

@@ -1,0 +1,445 @@
+//! The ordered half: folds a stream's blocks into its processes.
+
+use super::comm::MAX_CHANNELS;
+use super::map::{Call, Item, Parsed, Place, SeenSource};
+use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
+use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
+use crate::input::Span;
+use crate::line::{RankHint, Wrap};
+use ahash::AHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most processes of one stream that are told apart.
+const MAX_PROCESSES: usize = 16_384;
+/// Most communicators of one process.
+const MAX_COMMS: usize = 128;
+/// Most settings of one process.
+const MAX_SETTINGS: usize = 200;
+
+/// Folds one stream.
+#[derive(Debug)]
+pub struct Folder {
+    /// The stream's facts.
+    pub info: StreamInfo,
+    stream: u32,
+    processes: Vec<Process>,
+    index: AHashMap<(Vec<u8>, Vec<u8>, u32), usize>,
+    /// (process, thread) → the communicator that the thread works for.
+    current: AHashMap<(usize, u32), usize>,
+    lines: u64,
+    /// The last line of the previous block has not ended yet.
+    open: bool,
+}
+
+/// Where a block stands.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    stream: u32,
+    line: u64,
+    offset: u64,
+}
+
+impl Base {
+    fn mark(self, place: &Place<'_>) -> Mark {
+        Mark { stream: self.stream, line: self.line + u64::from(place.line) + 1, offset: self.offset + u64::from(place.offset), time: place.time }
+    }
+
+    fn sample(self, place: &Place<'_>) -> Sample {
+        Sample { at: self.mark(place), text: lossy(place.text, MAX_TEXT), fields: Vec::new(), tid: 0, level: None, file: String::new(), repeated: 0 }
+    }
+}
+
+/// Text of at most `most` bytes, cut at a character.
+fn lossy(text: &[u8], most: usize) -> String {
+    let cut = &text[..text.len().min(most)];
+    let mut out = String::from_utf8_lossy(cut).into_owned();
+    if cut.len() < text.len() {
+        // A character that the cut went through shows as one replacement; it was whole in the log.
+        if out.ends_with('\u{fffd}') {
+            out.pop();
+        }
+        out.push('…');
+    }
+    out
+}
+
+fn hint(wrap: &Wrap<'_>) -> Option<(bool, u32)> {
+    wrap.rank.map(|r| match r {
+        RankHint::Global(n) => (true, n),
+        RankHint::Local(n) => (false, n),
+    })
+}
+
+impl Folder {
+    /// An empty fold of stream number `stream`.
+    pub fn new(stream: u32, path: String) -> Self {
+        Self { info: StreamInfo { path, ..StreamInfo::default() }, stream, processes: Vec::new(), index: AHashMap::new(), current: AHashMap::new(), lines: 0, open: false }
+    }
+
+    /// Folds the next block. `span` says where it stands.
+    pub fn fold(&mut self, parsed: &Parsed<'_>, span: Span) {
+        if self.open && span.closes_open_line {
+            self.lines += 1;
+            self.open = false;
+        }
+        let base = Base { stream: self.stream, line: self.lines, offset: span.offset };
+        self.lines += parsed.newlines;
+        if span.bytes > 0 {
+            self.open = span.open_end;
+        }
+        self.info.nccl_lines += parsed.nccl_records;
+        self.info.events += (parsed.items.len() + parsed.calls.len()) as u64;
+        self.info.last_time = self.info.last_time.max(parsed.last_time);
+        if let Some(last) = &parsed.last {
+            self.info.last = Some(base.sample(last));
+        }
+        let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
+        let mut calls = parsed.calls.iter().peekable();
+        for item in &parsed.items {
+            while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (item.place.line, item.place.offset)) {
+                self.call(call, &parsed.sources, &sources, base);
+            }
+            self.item(item, &parsed.sources, &sources, base);
+        }
+        for call in calls {
+            self.call(call, &parsed.sources, &sources, base);
+        }
+        for (source, process) in parsed.sources.iter().zip(&sources) {
+            if let Some(p) = process {
+                let process = &mut self.processes[*p];
+                let at = base.mark(&source.last);
+                if at > process.last.at {
+                    process.last = base.sample(&source.last);
+                }
+            }
+        }
+    }
+
+    /// Ends the stream, which had `bytes` decoded bytes.
+    pub fn finish(mut self, bytes: u64) -> (StreamInfo, Vec<Process>) {
+        self.info.bytes = bytes;
+        self.info.lines = self.lines + u64::from(self.open);
+        self.processes.retain(|p| p.records > 0 || p.ledger.iter().next().is_some() || !p.settings.is_empty());
+        (self.info, self.processes)
+    }
+
+    fn source(&mut self, source: &SeenSource<'_>, base: Base) -> Option<usize> {
+        let p = self.process(source.label, source.host, source.pid, &source.first, base)?;
+        let process = &mut self.processes[p];
+        process.records += source.records;
+        process.rccl |= source.rccl;
+        if let Some(dev) = source.dev {
+            process.devices.insert(dev);
+        }
+        note_wrap(process, &source.wrap);
+        Some(p)
+    }
+
+    /// The process of a header or of a wrapper. A host that is a piece or an extension of a known one with the same
+    /// pid is a torn record of that process.
+    fn process(&mut self, label: &[u8], host: &[u8], pid: u32, first: &Place<'_>, base: Base) -> Option<usize> {
+        let key = (label.to_vec(), host.to_vec(), pid);
+        if let Some(i) = self.index.get(&key) {
+            return Some(*i);
+        }
+        if !host.is_empty() && pid != 0 {
+            let known = self.processes.iter().position(|p| {
+                let other = p.host.as_bytes();
+                p.pid == pid && !other.is_empty() && p.label.as_bytes() == label && (other.ends_with(host) || host.ends_with(other) || other.starts_with(host))
+            });
+            if let Some(i) = known {
+                self.index.insert(key, i);
+                return Some(i);
+            }
+        }
+        if self.processes.len() >= MAX_PROCESSES {
+            return None;
+        }
+        let sample = base.sample(first);
+        self.processes.push(Process {
+            stream: self.stream,
+            label: lossy(label, 120),
+            host: lossy(host, 120),
+            pid,
+            rank_hint: None,
+            wrap_hosts: BTreeSet::new(),
+            wrap_ranks: BTreeSet::new(),
+            rccl: false,
+            versions: BTreeSet::new(),
+            records: 0,
+            first: sample.clone(),
+            last: sample,
+            devices: BTreeSet::new(),
+            settings: BTreeMap::new(),
+            ledger: Ledger::default(),
+            comms: Vec::new(),
+            dropped: 0,
+        });
+        let i = self.processes.len() - 1;
+        self.index.insert(key, i);
+        Some(i)
+    }
+
+    /// The process of a record without a header: told apart by wrapper label, rank and pid.
+    fn foreign(&mut self, item: &Item<'_>, base: Base) -> Option<usize> {
+        let wrap = &item.wrap;
+        let hint = hint(wrap);
+        let mut label = wrap.label.to_vec();
+        if let Some((global, rank)) = hint {
+            label.extend_from_slice(format!(" rank {}{rank}", if global { "" } else { "local " }).as_bytes());
+        }
+        let p = self.process(&label, b"", wrap.pid.unwrap_or(0), &item.place, base)?;
+        let process = &mut self.processes[p];
+        process.rank_hint = hint;
+        note_wrap(process, wrap);
+        process.last = base.sample(&item.place);
+        Some(p)
+    }
+
+    fn item(&mut self, item: &Item<'_>, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
+        let source = item.source.map(|s| &seen[s as usize]);
+        let process = match item.source {
+            Some(s) => sources[s as usize],
+            None => self.foreign(item, base),
+        };
+        let Some(p) = process else { return };
+        let dev = source.and_then(|s| s.dev);
+        let tid = thread(source);
+        let sample = || {
+            let mut sample = base.sample(&item.place);
+            sample.tid = tid;
+            sample.level = item.level.map(Into::into);
+            sample.file = lossy(item.file, 120);
+            sample.repeated = item.wrap.repeated;
+            sample
+        };
+        match item.event {
+            Event::Version(v) => {
+                self.processes[p].versions.insert((v.library, lossy(v.text, 80)));
+                self.add(p, "init.version", dev, String::new(), &sample);
+            }
+            Event::Setting(s) => {
+                let process = &mut self.processes[p];
+                if process.settings.len() < MAX_SETTINGS {
+                    let key = SettingKey { name: lossy(s.name, 80), value: lossy(s.value, 200), in_force: s.in_force };
+                    process.settings.entry(key).or_insert_with(sample);
+                } else {
+                    process.dropped += 1;
+                }
+            }
+            Event::Init(init) => self.init(p, tid, dev, &init, &sample()),
+            Event::Channel(channel) => self.channel(p, tid, dev, &channel, &sample),
+            Event::Note(note) => self.note(p, tid, dev, &note, &sample),
+            Event::UnknownWarn => {
+                let template = template(item.msg);
+                self.add(p, "warn.unknown", dev, template, &sample);
+            }
+            Event::Collective(_) => {}
+        }
+    }
+
+    fn add(&mut self, p: usize, kind: &str, dev: Option<u16>, key: String, sample: &dyn Fn() -> Sample) {
+        let process = &mut self.processes[p];
+        if !process.ledger.add(kind, dev, key, sample) {
+            process.dropped += 1;
+        }
+    }
+
+    fn note(&mut self, p: usize, tid: u32, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn() -> Sample) {
+        let mut key = String::new();
+        let mut fields = Vec::new();
+        for (name, value, is_key) in note.fields.iter() {
+            let value = lossy(value, 160);
+            if is_key {
+                if !key.is_empty() {
+                    key.push('|');
+                }
+                key.push_str(&value);
+            }
+            fields.push((name.to_owned(), value));
+        }
+        let with_fields = || Sample { fields: fields.clone(), ..sample() };
+        self.add(p, note.shape.kind, dev, key, &with_fields);
+        let Some(stage) = note.shape.stage else { return };
+        if stage < Stage::Network {
+            return;
+        }
+        let Some(c) = self.comm_for_stage(p, tid, dev, stage) else { return };
+        let comm = &mut self.processes[p].comms[c];
+        let sample = with_fields();
+        comm.see(stage);
+        if stage == Stage::Network
+            && let Some(net) = sample.get("net")
+        {
+            comm.net = Some((net.to_owned(), sample.clone()));
+        }
+        touch(comm, &sample);
+    }
+
+    /// The communicator that a line of thread `tid` belongs to; opened if none is under way there.
+    fn comm_for_stage(&mut self, p: usize, tid: u32, dev: Option<u16>, stage: Stage) -> Option<usize> {
+        if let Some(&c) = self.current.get(&(p, tid)) {
+            let comm = &self.processes[p].comms[c];
+            // The next communicator of the same thread begins with its network; a lazy connection belongs to the last.
+            let over = comm.complete.is_some() || comm.end.is_some();
+            if !(over && stage == Stage::Network) {
+                return Some(c);
+            }
+        } else if stage != Stage::Network {
+            // A proxy or service thread, or a paste without thread ids: the newest open communicator of the device.
+            let comms = &self.processes[p].comms;
+            let open = comms.iter().rposition(|c| c.complete.is_none() && c.end.is_none() && (c.dev == dev || dev.is_none()));
+            if let Some(c) = open.or_else(|| comms.iter().rposition(|c| c.dev == dev || dev.is_none())) {
+                return Some(c);
+            }
+        }
+        self.open(p, tid, dev)
+    }
+
+    fn open(&mut self, p: usize, tid: u32, dev: Option<u16>) -> Option<usize> {
+        let comms = &mut self.processes[p].comms;
+        if comms.len() >= MAX_COMMS {
+            self.processes[p].dropped += 1;
+            return None;
+        }
+        comms.push(CommLog { tid, dev, ..CommLog::default() });
+        let c = comms.len() - 1;
+        self.current.insert((p, tid), c);
+        Some(c)
+    }
+
+    fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: &Sample) {
+        let comms = &self.processes[p].comms;
+        let by_ptr = comms.iter().rposition(|c| c.ptr == init.comm && c.end.is_none());
+        let pending = self.current.get(&(p, tid)).copied().filter(|c| comms[*c].ptr == 0 && comms[*c].complete.is_none());
+        let found = match init.phase {
+            // The same address with another START is a new communicator at a freed address.
+            Phase::Start => pending.or_else(|| by_ptr.filter(|c| comms[*c].start.is_none() && comms[*c].complete.is_none())),
+            Phase::Complete => by_ptr.filter(|c| comms[*c].complete.is_none()).or(pending),
+            Phase::Layout => by_ptr.or(pending),
+            Phase::Destroy | Phase::Abort => by_ptr,
+        };
+        let Some(c) = found.or_else(|| self.open(p, tid, dev)) else { return };
+        self.current.insert((p, tid), c);
+        let comm = &mut self.processes[p].comms[c];
+        comm.ptr = init.comm;
+        comm.comm_id = init.comm_id.or(comm.comm_id);
+        comm.rank = init.rank.or(comm.rank);
+        comm.nranks = init.nranks.or(comm.nranks);
+        comm.cuda_dev = init.cuda_dev.or(comm.cuda_dev);
+        comm.nvml_dev = init.nvml_dev.or(comm.nvml_dev);
+        comm.parent = init.parent.or(comm.parent);
+        comm.color = init.color.or(comm.color);
+        comm.nnodes = init.nnodes.or(comm.nnodes);
+        comm.local_ranks = init.local_ranks.or(comm.local_ranks);
+        if !init.bus_id.is_empty() {
+            comm.bus_id = Some(lossy(init.bus_id, 20));
+        }
+        if let Some(stage) = init.phase.stage() {
+            comm.see(stage);
+        }
+        match init.phase {
+            Phase::Start => comm.start = Some(sample.clone()),
+            Phase::Complete => comm.complete = Some(sample.clone()),
+            Phase::Destroy => comm.end = Some((false, sample.clone())),
+            Phase::Abort => comm.end = Some((true, sample.clone())),
+            Phase::Layout => {}
+        }
+        touch(comm, sample);
+    }
+
+    fn channel(&mut self, p: usize, tid: u32, dev: Option<u16>, line: &Channel<'_>, sample: &dyn Fn() -> Sample) {
+        let me = if line.direction == Direction::Receive { line.to } else { line.from };
+        let by_ptr = line.comm.and_then(|ptr| self.processes[p].comms.iter().rposition(|c| c.ptr == ptr && c.end.is_none()));
+        let fits = |c: &CommLog| c.rank.is_none_or(|r| r == me);
+        let by_thread = self.current.get(&(p, tid)).copied().filter(|c| fits(&self.processes[p].comms[*c]));
+        let by_rank = || self.processes[p].comms.iter().rposition(|c| fits(c) && (c.dev == dev || dev.is_none()));
+        let Some(c) = by_ptr.or(by_thread).or_else(by_rank).or_else(|| self.open(p, tid, dev)) else { return };
+        let sample = sample();
+        let comm = &mut self.processes[p].comms[c];
+        comm.see(Stage::Connecting);
+        if comm.rank.is_none() && comm.ptr == 0 {
+            comm.rank = Some(me);
+        }
+        touch(comm, &sample);
+        let direction = match line.direction {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+            Direction::Local => "local",
+        };
+        let via = String::from_utf8_lossy(&line.text[..line.text.len().min(80)]);
+        if let Some(known) = comm.channels.iter_mut().find(|k| k.from == line.from && k.to == line.to && k.direction == direction && k.via == via) {
+            known.count += 1;
+            return;
+        }
+        if comm.channels.len() >= MAX_CHANNELS {
+            self.processes[p].dropped += 1;
+            return;
+        }
+        comm.channels.push(ChannelCount {
+            from: line.from,
+            to: line.to,
+            direction: direction.to_owned(),
+            via: via.into_owned(),
+            net: lossy(line.net, 60),
+            count: 1,
+            first: sample,
+        });
+    }
+
+    fn call(&mut self, call: &Call, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
+        let Some(p) = sources[call.source as usize] else { return };
+        let source = &seen[call.source as usize];
+        let found = self.processes[p].comms.iter().rposition(|c| c.ptr == call.call.comm && c.end.is_none());
+        let Some(c) = found.or_else(|| {
+            let c = self.open(p, thread(Some(source)), source.dev)?;
+            self.processes[p].comms[c].ptr = call.call.comm;
+            Some(c)
+        }) else {
+            return;
+        };
+        let comm = &mut self.processes[p].comms[c];
+        comm.see(Stage::Collective);
+        let line = base.line + u64::from(call.line) + 1;
+        comm.calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
+    }
+}
+
+/// The thread of a source. Pastes without thread ids tell threads apart by their device.
+fn thread(source: Option<&SeenSource<'_>>) -> u32 {
+    source.map_or(0, |s| if s.tid == 0 { 0x8000_0000 | s.dev.map_or(0xffff, u32::from) } else { s.tid })
+}
+
+fn note_wrap(process: &mut Process, wrap: &Wrap<'_>) {
+    if let Some(rank) = hint(wrap)
+        && process.wrap_ranks.len() < 32
+    {
+        process.wrap_ranks.insert(rank);
+    }
+    if !wrap.host.is_empty() && process.wrap_hosts.len() < 32 {
+        process.wrap_hosts.insert(lossy(wrap.host, 120));
+    }
+}
+
+fn touch(comm: &mut CommLog, sample: &Sample) {
+    if comm.first.is_none() {
+        comm.first = Some(sample.clone());
+    }
+    comm.last = Some(sample.clone());
+}
+
+/// A message with its numbers, addresses and pointers replaced, so that equal warnings group.
+fn template(msg: &[u8]) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for c in lossy(msg, 160).chars() {
+        let digit = c.is_ascii_digit();
+        if !digit {
+            out.push(c);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = digit;
+    }
+    out
+}

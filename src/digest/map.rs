@@ -1,0 +1,156 @@
+//! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
+
+use crate::event::{self, Collective, Event};
+use crate::line::{Level, Record, Time, Wrap, records};
+use bumpalo::Bump;
+
+/// A block's events.
+#[derive(Debug, Default)]
+pub struct Parsed<'a> {
+    /// Line ends in the block.
+    pub newlines: u64,
+    /// Records with a header.
+    pub nccl_records: u64,
+    /// The distinct sources of the block's headed records, with their last record.
+    pub sources: Vec<SeenSource<'a>>,
+    /// Events other than calls, in order.
+    pub items: Vec<Item<'a>>,
+    /// Calls, in order.
+    pub calls: Vec<Call>,
+    /// Latest time that any record carried.
+    pub last_time: Option<Time>,
+    /// The last non-empty record: line, offset, text, time.
+    pub last: Option<Place<'a>>,
+}
+
+/// A record's place and text.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Line ends before it in the block.
+    pub line: u32,
+    /// Byte offset in the block.
+    pub offset: u32,
+    /// Whole text.
+    pub text: &'a [u8],
+    /// Its time.
+    pub time: Option<Time>,
+}
+
+/// A thread that spoke in the block.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenSource<'a> {
+    /// Host of the header.
+    pub host: &'a [u8],
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Device.
+    pub dev: Option<u16>,
+    /// Label of the wrappers.
+    pub label: &'a [u8],
+    /// Wrappers of its first record.
+    pub wrap: Wrap<'a>,
+    /// A header of it showed RCCL.
+    pub rccl: bool,
+    /// The header may be the rest of a torn one.
+    pub torn: bool,
+    /// Records.
+    pub records: u64,
+    /// First record.
+    pub first: Place<'a>,
+    /// Last record.
+    pub last: Place<'a>,
+}
+
+/// An event with its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a> {
+    /// The record's place.
+    pub place: Place<'a>,
+    /// Index into `sources`; `None` for records without a header.
+    pub source: Option<u32>,
+    /// Wrappers.
+    pub wrap: Wrap<'a>,
+    /// Level of the header.
+    pub level: Option<Level>,
+    /// Source file of a WARN.
+    pub file: &'a [u8],
+    /// The message.
+    pub msg: &'a [u8],
+    /// What it says.
+    pub event: Event<'a>,
+}
+
+/// A call with its place; kept small, logs hold them by the million.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Index into `sources`.
+    pub source: u32,
+    /// Line ends before it in the block.
+    pub line: u32,
+    /// Byte offset in the block.
+    pub offset: u32,
+    /// The call.
+    pub call: Collective,
+}
+
+/// Reads a block.
+pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
+    let mut parsed = Parsed { newlines: memchr::memchr_iter(b'\n', block).count() as u64, ..Parsed::default() };
+    let mut hint = 0;
+    records(block, arena, |record| parsed.add(&record, &mut hint));
+    parsed
+}
+
+impl<'a> Parsed<'a> {
+    fn add(&mut self, record: &Record<'a>, hint: &mut usize) {
+        let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
+        let place = Place { line: record.line, offset: record.offset, text: record.text, time };
+        self.last_time = self.last_time.max(time);
+        self.last = Some(place);
+        let source = self.source(record, place, hint);
+        let Some(event) = event::parse(record) else { return };
+        if let (Event::Collective(call), Some(source)) = (event, source) {
+            if !record.torn_end || record.msg.len() < 900 {
+                self.calls.push(Call { source, line: record.line, offset: record.offset, call });
+            }
+            return;
+        }
+        let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
+        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
+    }
+
+    fn source(&mut self, record: &Record<'a>, place: Place<'a>, hint: &mut usize) -> Option<u32> {
+        let header = record.header.as_ref()?;
+        self.nccl_records += 1;
+        let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == record.wrap.label;
+        let index = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
+        let index = index.unwrap_or_else(|| {
+            self.sources.push(SeenSource {
+                host: header.host,
+                pid: header.pid,
+                tid: header.tid,
+                dev: header.dev,
+                label: record.wrap.label,
+                wrap: record.wrap,
+                rccl: header.rccl,
+                torn: record.torn_start,
+                records: 0,
+                first: place,
+                last: place,
+            });
+            self.sources.len() - 1
+        });
+        *hint = index;
+        let source = &mut self.sources[index];
+        source.records += 1;
+        source.rccl |= header.rccl;
+        source.torn &= record.torn_start;
+        source.last = place;
+        if source.wrap.rank.is_none() {
+            source.wrap = record.wrap;
+        }
+        Some(index as u32)
+    }
+}

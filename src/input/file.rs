@@ -1,0 +1,163 @@
+//! Blocks of a plain file by positioned reads. A block owns the lines that start in it.
+
+use super::{OVERHANG, Span};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// The blocks of one file, in order. The length is the one at opening: what is appended later is not looked at.
+#[derive(Debug)]
+pub struct FileBlocks {
+    file: Arc<File>,
+    len: u64,
+    size: u64,
+    next: u64,
+}
+
+/// One block to read.
+#[derive(Debug, Clone)]
+pub struct Block {
+    file: Arc<File>,
+    start: u64,
+    end: u64,
+    len: u64,
+}
+
+impl Block {
+    /// Offset of the block in its file.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+}
+
+impl FileBlocks {
+    /// Blocks of `size` bytes of a file that is `len` bytes long.
+    pub fn new(file: File, len: u64, size: usize) -> Self {
+        Self { file: Arc::new(file), len, size: size.max(1) as u64, next: 0 }
+    }
+}
+
+impl Iterator for FileBlocks {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let start = self.next;
+        if start >= self.len {
+            return None;
+        }
+        self.next = (start + self.size).min(self.len);
+        Some(Block { file: Arc::clone(&self.file), start, end: self.next, len: self.len })
+    }
+}
+
+/// Reads a block's own lines into `buffer` and returns where in it they stand and their place in the file.
+pub fn read_block(block: &Block, buffer: &mut Vec<u8>) -> io::Result<(std::ops::Range<usize>, Span)> {
+    // The byte before the block tells whether a line starts at its first byte.
+    let lead = u64::from(block.start > 0);
+    let from = block.start - lead;
+    let body = (block.end - from) as usize;
+    buffer.clear();
+    fill(&block.file, buffer, from, body)?;
+    let body = buffer.len();
+    let none = Span { offset: block.start, bytes: 0, open_end: false, closes_open_line: false };
+    let mut closes = false;
+    let own = if block.start == 0 {
+        0
+    } else {
+        match memchr::memchr(b'\n', buffer) {
+            Some(at) => {
+                closes = at > 0;
+                at + 1
+            }
+            None => return Ok((0..0, none)),
+        }
+    };
+    if own >= body {
+        return Ok((0..0, Span { closes_open_line: closes, ..none }));
+    }
+    finish_last_line(block, buffer, from)?;
+    let open_end = buffer.last() != Some(&b'\n');
+    let span = Span { offset: from + own as u64, bytes: (buffer.len() - own) as u64, open_end, closes_open_line: closes };
+    Ok((own..buffer.len(), span))
+}
+
+/// The last line that starts in the block may end behind it: reads up to [`OVERHANG`] bytes more.
+fn finish_last_line(block: &Block, buffer: &mut Vec<u8>, from: u64) -> io::Result<()> {
+    let mut step = 1024;
+    let body = buffer.len();
+    while buffer.last() != Some(&b'\n') && buffer.len() - body < OVERHANG {
+        let at = from + buffer.len() as u64;
+        let want = step.min(OVERHANG - (buffer.len() - body)).min(block.len.saturating_sub(at) as usize);
+        let before = buffer.len();
+        fill(&block.file, buffer, at, want)?;
+        if buffer.len() == before {
+            break;
+        }
+        if let Some(end) = memchr::memchr(b'\n', &buffer[before..]) {
+            buffer.truncate(before + end + 1);
+        }
+        step *= 4;
+    }
+    Ok(())
+}
+
+/// Appends up to `want` bytes from `at`; fewer where the file has become shorter.
+fn fill(file: &File, buffer: &mut Vec<u8>, at: u64, want: usize) -> io::Result<()> {
+    let start = buffer.len();
+    buffer.resize(start + want, 0);
+    let mut got = 0;
+    while got < want {
+        match file.read_at(&mut buffer[start + got..], at + got as u64) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                buffer.truncate(start + got);
+                return Err(e);
+            }
+        }
+    }
+    buffer.truncate(start + got);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn whole(text: &[u8], size: usize) -> (Vec<u8>, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, text).unwrap();
+        let mut all = Vec::new();
+        let mut contiguous = true;
+        let mut buffer = Vec::new();
+        for block in FileBlocks::new(File::open(&path).unwrap(), text.len() as u64, size) {
+            let (range, span) = read_block(&block, &mut buffer).unwrap();
+            if !range.is_empty() {
+                contiguous &= span.offset == all.len() as u64;
+                all.extend_from_slice(&buffer[range]);
+            }
+        }
+        (all, contiguous)
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_of_any_size_hold_every_line_once(text in "[a\n]{0,300}", size in 1usize..64) {
+            let (all, contiguous) = whole(text.as_bytes(), size);
+            prop_assert!(contiguous);
+            prop_assert_eq!(all, text.into_bytes());
+        }
+    }
+
+    #[test]
+    fn an_endless_line_keeps_its_head_and_loses_no_line_behind_it() {
+        let text = [vec![b'x'; 300_000], b"\nnext\n".to_vec()].concat();
+        let (all, _) = whole(&text, 4096);
+        assert!(all.len() < 100_000);
+        assert!(all.ends_with(b"next\n"));
+    }
+}

@@ -1,0 +1,137 @@
+//! From arguments to files: plain paths, quoted globs, directories, `-`.
+
+use super::Problem;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One input.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file, as the user named it.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The name that reports use.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "-".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// The inputs in a fixed order, and what could not be found.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Inputs; each file once, in natural order of their names.
+    pub sources: Vec<Source>,
+    /// Arguments that named nothing.
+    pub problems: Vec<Problem>,
+}
+
+/// Endings that are no logs when a directory is searched.
+const NOT_LOGS: [&str; 24] =
+    ["py", "pyc", "so", "json", "toml", "yaml", "yml", "sh", "c", "cc", "cpp", "h", "rs", "md", "html", "png", "jpg", "pdf", "pt", "bin", "safetensors", "onnx", "npy", "whl"];
+
+/// Resolves the arguments. The result does not depend on their order.
+pub fn resolve(inputs: &[String]) -> Resolved {
+    let mut out = Resolved::default();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for input in inputs {
+        if input == "-" {
+            if !out.sources.contains(&Source::Stdin) {
+                out.sources.push(Source::Stdin);
+            }
+            continue;
+        }
+        match expand(Path::new(input)) {
+            Ok(found) => files.extend(found),
+            Err(text) => out.problems.push(Problem { path: input.clone(), text }),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    files.retain(|f| seen.insert(fs::canonicalize(f).unwrap_or_else(|_| f.clone())));
+    files.sort_by_cached_key(|f| natural_key(&f.display().to_string()));
+    out.sources.extend(files.into_iter().map(Source::File));
+    out
+}
+
+fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            let mut found = Vec::new();
+            walk(path, &mut found, 0);
+            if found.is_empty() {
+                return Err("the directory holds no log files; name the files, or a directory that holds them".to_owned());
+            }
+            Ok(found)
+        }
+        Ok(_) => Ok(vec![path.to_owned()]),
+        Err(error) => match glob(path) {
+            Some(found) if !found.is_empty() => Ok(found),
+            Some(_) => Err("the pattern matches no file; check the folder and the quotes".to_owned()),
+            None if error.kind() == std::io::ErrorKind::NotFound => Err("no such file; check the path".to_owned()),
+            None => Err(format!("cannot be opened ({error}); check its permissions")),
+        },
+    }
+}
+
+fn glob(path: &Path) -> Option<Vec<PathBuf>> {
+    let pattern = path.to_str().filter(|p| p.contains(['*', '?', '[']))?;
+    Some(glob::glob(pattern).ok()?.filter_map(Result::ok).filter(|p| p.is_file()).collect())
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>, depth: usize) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for path in entries.filter_map(Result::ok).map(|e| e.path()) {
+        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+        if hidden {
+            continue;
+        }
+        if path.is_dir() && !path.is_symlink() {
+            if depth < 8 {
+                walk(&path, found, depth + 1);
+            }
+        } else if path.is_file() && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e)) {
+            found.push(path);
+        }
+    }
+}
+
+/// Pieces of a name, text and the number behind it in turn, so that rank2 comes before rank10.
+fn natural_key(name: &str) -> Vec<(String, u64)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text_len = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(text_len);
+        let digits_len = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(digits_len);
+        key.push((text.to_owned(), digits.parse().unwrap_or(u64::MAX)));
+        rest = tail;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_natural_and_every_file_comes_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["rank10.log", "rank2.log", "rank1.log", ".hidden", "train.py"] {
+            fs::write(dir.path().join(name), "x\n").unwrap();
+        }
+        let base = dir.path().display().to_string();
+        let names = |inputs: &[String]| resolve(inputs).sources.iter().map(|s| s.name().rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&[format!("{base}/rank10.log"), base.clone(), format!("{base}/rank*.log")]), ["rank1.log", "rank2.log", "rank10.log"]);
+        let missing = resolve(&[format!("{base}/nothing.log"), format!("{base}/no*.log")]);
+        assert_eq!(missing.problems.len(), 2);
+        assert!(missing.sources.is_empty());
+    }
+}

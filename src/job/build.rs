@@ -1,0 +1,81 @@
+//! Builds the job from a digest, step by step.
+
+use super::{Job, Vantage, comms, identity, ranks, runs, transports};
+use crate::digest::Digest;
+use crate::event::Library;
+use std::collections::BTreeSet;
+
+impl Job {
+    /// Resolves identities, runs, communicators, ranks and transports.
+    pub fn build(digest: Digest, vantage: Vantage) -> Self {
+        let Digest { streams, processes } = digest;
+        let mut procs = identity::merge(processes);
+        let mut comms = comms::join(&procs);
+        let runs = runs::split(&mut procs, &mut comms);
+        let last = runs.len().saturating_sub(1);
+        comms.sort_by_key(|c| std::cmp::Reverse((c.nranks.unwrap_or(0), c.members.len(), !c.is_child)));
+        let world = comms.iter().position(|c| c.run == last && c.nranks.is_some()).or_else(|| comms.iter().position(|c| c.run == last && !c.members.is_empty()));
+        ranks::assign(&mut procs, &comms, &streams);
+        let hosts = identity::hosts(&mut procs, last);
+        comms::locate(&mut comms, &procs, &hosts);
+        let nnodes = count_nodes(&comms, &hosts, world);
+        let mut job = Self {
+            library: library(&procs),
+            versions: versions(&procs),
+            nranks: comms.iter().filter_map(|c| c.nranks).max(),
+            nnodes,
+            nets: nets(&procs, &comms),
+            hosts,
+            ranks: Vec::new(),
+            transports: Vec::new(),
+            streams,
+            procs,
+            comms,
+            world,
+            runs,
+            vantage,
+        };
+        job.ranks = ranks::rows(&job);
+        job.transports = transports::of_world(&job);
+        job
+    }
+}
+
+fn count_nodes(comms: &[super::Comm], hosts: &[super::HostRow], world: Option<usize>) -> Option<u32> {
+    let printed = world.and_then(|w| comms.iter().filter(|c| c.nranks == comms[w].nranks && c.run == comms[w].run).filter_map(|c| c.nnodes).max());
+    printed.or_else(|| (!hosts.is_empty()).then_some(hosts.len() as u32))
+}
+
+fn library(procs: &[super::Proc]) -> Option<Library> {
+    let printed: BTreeSet<Library> = procs.iter().flat_map(|p| p.log.versions.iter().map(|(l, _)| *l)).collect();
+    if printed.contains(&Library::Rccl) || procs.iter().any(|p| p.log.rccl) {
+        return Some(Library::Rccl);
+    }
+    // ROCm builds of torch say "NCCL version" for RCCL too; only RCCL's own signs decide for it.
+    let rocm = procs.iter().any(|p| p.log.ledger.iter().any(|e| e.kind.starts_with("rocm.")));
+    let nccl = procs.iter().any(|p| p.nccl);
+    match (printed.contains(&Library::Nccl) || nccl, rocm) {
+        (_, true) if nccl || !printed.is_empty() => Some(Library::Rccl),
+        (true, _) => Some(Library::Nccl),
+        _ => None,
+    }
+}
+
+fn versions(procs: &[super::Proc]) -> Vec<String> {
+    let own: BTreeSet<&str> = procs.iter().flat_map(|p| p.log.versions.iter().map(|(_, v)| v.as_str())).collect();
+    if !own.is_empty() {
+        return own.into_iter().map(str::to_owned).collect();
+    }
+    let mentioned = ["vllm.nccl_version", "sglang.nccl_version", "torch.nccl_error", "torch.nccl_version"];
+    let told: BTreeSet<&str> = procs.iter().flat_map(|p| mentioned.iter().flat_map(|k| p.log.ledger.of(k))).filter_map(|e| e.first.get("version")).collect();
+    told.into_iter().filter(|v| v.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+}
+
+fn nets(procs: &[super::Proc], comms: &[super::Comm]) -> Vec<String> {
+    let mut nets: BTreeSet<&str> = procs.iter().flat_map(|p| p.log.ledger.of("net.using")).filter_map(|e| e.first.get("net")).collect();
+    if nets.is_empty() {
+        let logs = comms.iter().flat_map(|c| &c.members).map(|m| &procs[m.proc].log.comms[m.log]);
+        nets = logs.flat_map(|log| &log.channels).map(|c| c.net.as_str()).filter(|n| !n.is_empty()).collect();
+    }
+    nets.into_iter().map(str::to_owned).collect()
+}

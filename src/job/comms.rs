@@ -1,0 +1,64 @@
+//! Joins the ranks' views of a communicator.
+
+use super::{Comm, HostRow, Member, Proc};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What makes two views the same communicator.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// The printed id and size.
+    Id(u64, Option<u32>),
+    /// No id: the n-th communicator of that size (and parentage) in its process.
+    Order(Option<u32>, bool, usize),
+}
+
+/// Groups the views. A child without an id joins by its place among equals: (size, is a child, order).
+pub fn join(procs: &[Proc]) -> Vec<Comm> {
+    let mut groups: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
+    for (p, proc) in procs.iter().enumerate() {
+        let mut order: BTreeMap<(Option<u32>, bool, Option<u16>), usize> = BTreeMap::new();
+        for (l, log) in proc.log.comms.iter().enumerate() {
+            let child = log.parent.is_some();
+            let key = if let Some(id) = log.comm_id {
+                Key::Id(id, log.nranks)
+            } else {
+                let n = order.entry((log.nranks, child, log.dev)).or_default();
+                *n += 1;
+                Key::Order(log.nranks, child, *n)
+            };
+            groups.entry(key).or_default().push(Member { rank: log.rank, proc: p, log: l });
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(key, mut members)| {
+            members.sort_by_key(|m| (m.rank.unwrap_or(u32::MAX), m.proc, m.log));
+            let (id, nranks) = match key {
+                Key::Id(id, n) => (Some(id), n),
+                Key::Order(n, ..) => (None, n),
+            };
+            let logs = || members.iter().map(|m| &procs[m.proc].log.comms[m.log]);
+            let nnodes = logs().filter_map(|l| l.nnodes).max();
+            let is_child = logs().any(|l| l.parent.is_some());
+            Comm { id, nranks, nnodes, members, spans_nodes: false, run: 0, is_child }
+        })
+        .collect()
+}
+
+/// Decides which communicators span nodes. NCCL's nNodes alone does not tell: ranks of one host without P2P and SHM
+/// between them count as nodes.
+pub fn locate(comms: &mut [Comm], procs: &[Proc], hosts: &[HostRow]) {
+    for comm in comms {
+        let names: BTreeSet<&str> =
+            comm.members.iter().map(|m| procs[m.proc].host_index.map_or(procs[m.proc].host.as_str(), |h| hosts[h].name.as_str())).filter(|h| !h.is_empty()).collect();
+        let complete = comm.nranks.is_some_and(|n| comm.members.iter().filter(|m| m.rank.is_some() && !procs[m.proc].host.is_empty()).count() >= n as usize);
+        let printed = comm.nnodes.unwrap_or(1) > 1;
+        comm.spans_nodes = names.len() >= 2 || (printed && !complete) || (printed && names.len() == 1 && twins(comm, procs));
+    }
+}
+
+/// Two nodes that share a name: NCCL counts several nodes although there are local connections inside each.
+fn twins(comm: &Comm, procs: &[Proc]) -> bool {
+    let (Some(nranks), Some(nnodes)) = (comm.nranks, comm.nnodes) else { return false };
+    nranks > nnodes && comm.members.iter().map(|m| &procs[m.proc].log.comms[m.log]).any(|log| log.local_ranks.is_some_and(|l| l > 1))
+}

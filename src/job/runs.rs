@@ -1,0 +1,80 @@
+//! Attempts: the same ranks that start again after an end (elastic restarts, appended logs).
+
+use super::{Comm, Proc, Run};
+use crate::digest::{Mark, Sample};
+use std::collections::BTreeSet;
+
+/// Splits the processes and communicators into attempts, oldest first, and returns them.
+///
+/// Two communicators of the job's full size, whose members are different processes but claim the same ranks, are two
+/// attempts if the first of one stream's processes ended before the second began.
+pub fn split(procs: &mut [Proc], comms: &mut [Comm]) -> Vec<Run> {
+    let Some(size) = comms.iter().filter_map(|c| c.nranks).max() else {
+        return single(procs);
+    };
+    let mut worlds: Vec<usize> = (0..comms.len()).filter(|i| comms[*i].nranks == Some(size) && !comms[*i].is_child).collect();
+    worlds.sort_by_key(|i| start(&comms[*i], procs));
+    let mut generations: Vec<BTreeSet<usize>> = Vec::new();
+    for w in worlds {
+        let members: BTreeSet<usize> = comms[w].members.iter().map(|m| m.proc).collect();
+        let known = generations.iter().position(|g| !g.is_disjoint(&members));
+        let fresh = generations.last().is_none_or(|g| follows(g, &members, procs));
+        match known.or_else(|| if fresh { None } else { generations.len().checked_sub(1) }) {
+            Some(g) => generations[g].extend(members),
+            None => generations.push(members),
+        }
+    }
+    if generations.len() < 2 {
+        return single(procs);
+    }
+    let starts: Vec<Vec<(u32, Mark)>> = generations.iter().map(|g| first_marks(g, procs)).collect();
+    for p in 0..procs.len() {
+        let run = generations.iter().position(|g| g.contains(&p)).unwrap_or_else(|| by_place(procs[p].log.first.at, procs[p].log.last.at, &starts));
+        procs[p].run = run;
+    }
+    for comm in comms.iter_mut() {
+        comm.run = comm.members.iter().map(|m| procs[m.proc].run).max().unwrap_or(0);
+    }
+    (0..generations.len()).filter_map(|r| describe(r, procs)).collect()
+}
+
+fn single(procs: &[Proc]) -> Vec<Run> {
+    describe(0, procs).into_iter().collect()
+}
+
+fn describe(run: usize, procs: &[Proc]) -> Option<Run> {
+    let first: &Sample = procs.iter().filter(|p| p.run == run).map(|p| &p.log.first).min_by_key(|s| s.at)?;
+    Some(Run { first: first.clone(), ranks: procs.iter().filter(|p| p.run == run && p.nccl).count() })
+}
+
+fn start(comm: &Comm, procs: &[Proc]) -> Option<Mark> {
+    comm.members.iter().map(|m| procs[m.proc].log.first.at).min()
+}
+
+/// Every process of `next` that shares a stream with one of `before` begins after that one's last record; at least
+/// one does.
+fn follows(before: &BTreeSet<usize>, next: &BTreeSet<usize>, procs: &[Proc]) -> bool {
+    let mut shared = 0;
+    for n in next {
+        let log = &procs[*n].log;
+        for b in before.iter().map(|b| &procs[*b].log).filter(|b| b.stream == log.stream) {
+            if b.last.at >= log.first.at {
+                return false;
+            }
+            shared += 1;
+        }
+    }
+    shared > 0
+}
+
+fn first_marks(generation: &BTreeSet<usize>, procs: &[Proc]) -> Vec<(u32, Mark)> {
+    let streams: BTreeSet<u32> = generation.iter().map(|p| procs[*p].log.first.at.stream).collect();
+    streams.into_iter().filter_map(|s| Some((s, generation.iter().map(|p| procs[*p].log.first.at).filter(|m| m.stream == s).min()?))).collect()
+}
+
+/// The attempt of a process without the full communicator, by its place. One that speaks in the last attempt
+/// belongs to it.
+fn by_place(first: Mark, last: Mark, starts: &[Vec<(u32, Mark)>]) -> usize {
+    let at = if last.stream == first.stream { last } else { first };
+    (0..starts.len()).rev().find(|r| starts[*r].iter().any(|(s, m)| *s == at.stream && *m <= at)).unwrap_or(0)
+}

@@ -1,0 +1,76 @@
+//! The engine: asks every rule, then orders, folds consequences under their cause and drops what only stands alone.
+
+use super::finding::{Confidence, Finding, Severity};
+use super::query::Ask;
+use super::{Analysis, RULES, Rule, notes, verdict};
+use crate::job::Job;
+
+/// Asks all rules.
+pub fn run(job: Job) -> Analysis {
+    let ask = Ask { job: &job };
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
+    for finding in &mut findings {
+        tidy(finding);
+    }
+    fold_consequences(&mut findings);
+    drop_lonely(&mut findings);
+    order(&mut findings);
+    let verdict = verdict::decide(ask, &findings);
+    let notes = notes::write(ask, &findings, verdict);
+    Analysis { job, findings, verdict, notes }
+}
+
+fn tidy(finding: &mut Finding) {
+    finding.ranks.sort_unstable();
+    finding.ranks.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    finding.evidence.retain(|e| seen.insert((e.file.clone(), e.line)));
+    finding.evidence.truncate(12);
+}
+
+/// Place of a cause in the order of suspicion; earlier ones can be the reason of later ones, never the reverse.
+fn place(id: &str) -> usize {
+    RULES.iter().position(|r| r.cause.id == id).unwrap_or(usize::MAX)
+}
+
+fn rule(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|r| r.cause.id == id)
+}
+
+/// Whether `cause` may stand as the reason of another finding: an error, or a warning that is at least likely.
+fn can_explain(cause: &Finding, consequence: &Finding) -> bool {
+    let strong = cause.severity == Severity::Error || (cause.severity == Severity::Warning && cause.confidence <= Confidence::Likely);
+    strong && (cause.confidence <= Confidence::Likely || cause.confidence <= consequence.confidence)
+}
+
+fn fold_consequences(findings: &mut [Finding]) {
+    let named: Vec<&'static str> = findings.iter().map(|f| f.id).collect();
+    for i in 0..findings.len() {
+        if let Some(cause) = findings[i].caused_by {
+            // A rule may name the reason itself; a reason that is not in the list is no reason.
+            if cause == findings[i].id || !named.contains(&cause) {
+                findings[i].caused_by = None;
+            } else {
+                continue;
+            }
+        }
+        let reason = (0..findings.len())
+            .filter(|j| *j != i && findings[*j].id != findings[i].id)
+            .filter(|j| place(findings[*j].id) < place(findings[i].id) && can_explain(&findings[*j], &findings[i]))
+            .filter(|j| rule(findings[*j].id).is_some_and(|r| r.explains.contains(&findings[i].id)))
+            .min_by_key(|j| (findings[*j].severity, findings[*j].confidence, place(findings[*j].id)));
+        findings[i].caused_by = reason.map(|j| findings[j].id);
+    }
+}
+
+fn drop_lonely(findings: &mut Vec<Finding>) {
+    let others = findings.iter().any(|f| f.is_root() && rule(f.id).is_some_and(|r| !r.only_alone));
+    if others {
+        findings.retain(|f| rule(f.id).is_none_or(|r| !r.only_alone));
+    }
+}
+
+/// Errors before warnings, causes before consequences, most certain first, then by suspicion.
+fn order(findings: &mut [Finding]) {
+    findings.sort_by_key(|f| (f.severity == Severity::Info, f.caused_by.is_some(), f.severity, f.confidence, place(f.id)));
+}
