@@ -46,7 +46,10 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
 pub fn empty() -> Analysis {
     let mut result = analysis(Verdict::Inconclusive, Vec::new());
     result.job.streams.push(StreamInfo { path: "train.log".to_owned(), bytes: 20, lines: 2, ..StreamInfo::default() });
-    result.notes = vec!["There is no line of NCCL in these logs. Run the job again with `NCCL_DEBUG=INFO NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log`.".to_owned()];
+    result.notes = vec![
+        "No line of NCCL, RCCL, a framework or the kernel was recognised.".to_owned(),
+        "To get a log that can be diagnosed, run with `NCCL_DEBUG=INFO NCCL_DEBUG_FILE=nccl.%h.%p.log` and give all files.".to_owned(),
+    ];
     result
 }
 

@@ -11,10 +11,10 @@ use std::io;
 const MAX_ROWS: usize = 12;
 
 /// Fewest columns in which a last line still says something.
-const MIN_LAST: usize = 24;
+const MIN_LAST: usize = 20;
 
 /// Titles of the columns; the last one takes what is left.
-const TITLES: [&str; 6] = ["rank", "host", "device", "stage reached", "network", "last line"];
+const TITLES: [&str; 6] = ["rank", "host", "dev", "stage reached", "net", "last line"];
 
 /// Most columns of each but the last.
 const MAX_COLUMNS: [usize; 5] = [20, 16, 8, 29, 12];
@@ -140,7 +140,7 @@ fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
         let style = if row.absent { page.palette.warning } else { page.palette.plain };
         page.raw(0, &paint(style, &shorten(text.trim_end(), page.width)))?;
         if room < MIN_LAST && !row.cells[5].is_empty() {
-            let last = shorten(&row.cells[5], page.width - 4);
+            let last = shorten(&format!("last: {}", row.cells[5]), page.width - 4);
             page.raw(4, &paint(dim, &last))?;
         }
     }
