@@ -59,6 +59,22 @@ pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     Outcome { analysis, problems }
 }
 
+/// Analyses texts in memory: (name, content).
+pub fn analyze_texts(texts: &[(&str, &str)]) -> Analysis {
+    let mut digest = Digest::default();
+    for (i, (name, text)) in texts.iter().enumerate() {
+        let arena = Bump::new();
+        let parsed = map(text.as_bytes(), &arena);
+        let mut folder = Folder::new(i as u32, (*name).to_owned());
+        let bytes = text.len() as u64;
+        folder.fold(&parsed, Span { offset: 0, bytes, open_end: !text.is_empty() && !text.ends_with('\n'), closes_open_line: false });
+        let (info, processes) = folder.finish(bytes);
+        digest.streams.push(info);
+        digest.processes.extend(processes);
+    }
+    rules::run(Job::build(digest, Vantage::PostMortem))
+}
+
 /// Reads the inputs into a digest.
 pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Problem>) {
     let resolved = input::resolve(&options.inputs);

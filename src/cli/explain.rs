@@ -24,7 +24,7 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
         to_stdout(color, |out| explain_line::write(&text, out, color))?;
         return Ok(exit::OK);
     }
-    let causes: Vec<&Cause> = causes().collect();
+    let causes: Vec<&'static Cause> = causes().collect();
     match &args.cause {
         None => {
             let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
@@ -39,7 +39,7 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
 }
 
 /// The cause with this name or former name.
-fn find<'a>(causes: &[&'a Cause], name: &str) -> Result<&'a Cause> {
+fn find(causes: &[&'static Cause], name: &str) -> Result<&'static Cause> {
     if let Some(cause) = causes.iter().find(|c| c.id == name || c.aliases.contains(&name)) {
         return Ok(cause);
     }

@@ -34,7 +34,7 @@ fn place(id: &str) -> usize {
 }
 
 fn rule(id: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|r| r.cause.id == id)
+    RULES.iter().copied().find(|r| r.cause.id == id)
 }
 
 /// Whether `cause` may stand as the reason of another finding: an error, or a warning that is at least likely.

@@ -1,10 +1,47 @@
 //! Rules: one file a cause, pure functions of the job. The engine orders, folds victims under their cause and
 //! suppresses; rules only claim and explain.
 
+mod amd_ipc_failed;
+mod amd_pcie_atomics;
+mod app_crash;
+mod bootstrap_unreachable;
+mod collective_mismatch;
+mod collective_timeout;
+mod driver_mismatch;
+mod duplicate_gpu;
 mod engine;
+mod env_mismatch;
+mod fabric_split;
+mod fd_limit;
 mod finding;
+mod gdr_disabled;
+mod gpu_arch_mismatch;
+mod gpu_error;
+mod gpu_not_visible;
+mod gpu_oom;
+mod ib_completion_error;
+mod ib_device_missing;
+mod ib_port_error;
+mod launch_misconfig;
+mod memlock_limit;
+mod missing_rank;
+mod nccl_too_old;
+mod net_plugin_failure;
 mod notes;
+mod nvls_failure;
+mod p2p_iommu_acs_hang;
+mod peer_crash;
+mod rail_topology;
+mod rccl_sdma_rdna;
+mod roce_qp_gid_mtu;
+mod shm_too_small;
+mod slow_intra_node;
+mod stall;
+mod tcp_fallback;
+mod topology_error;
 mod verdict;
+mod version_mismatch;
+mod workaround_left;
 
 pub mod query;
 
@@ -53,7 +90,45 @@ pub struct Analysis {
 }
 
 /// All rules in the order of suspicion: a cause can be the reason only of causes behind it.
-pub static RULES: &[Rule] = &[];
+pub static RULES: &[&Rule] = &[
+    &gpu_oom::RULE,
+    &gpu_error::RULE,
+    &gpu_not_visible::RULE,
+    &driver_mismatch::RULE,
+    &gpu_arch_mismatch::RULE,
+    &nccl_too_old::RULE,
+    &amd_pcie_atomics::RULE,
+    &amd_ipc_failed::RULE,
+    &topology_error::RULE,
+    &shm_too_small::RULE,
+    &memlock_limit::RULE,
+    &fd_limit::RULE,
+    &duplicate_gpu::RULE,
+    &version_mismatch::RULE,
+    &env_mismatch::RULE,
+    &launch_misconfig::RULE,
+    &nvls_failure::RULE,
+    &app_crash::RULE,
+    &net_plugin_failure::RULE,
+    &ib_device_missing::RULE,
+    &ib_port_error::RULE,
+    &rail_topology::RULE,
+    &roce_qp_gid_mtu::RULE,
+    &ib_completion_error::RULE,
+    &tcp_fallback::RULE,
+    &bootstrap_unreachable::RULE,
+    &rccl_sdma_rdna::RULE,
+    &p2p_iommu_acs_hang::RULE,
+    &collective_mismatch::RULE,
+    &peer_crash::RULE,
+    &missing_rank::RULE,
+    &gdr_disabled::RULE,
+    &slow_intra_node::RULE,
+    &fabric_split::RULE,
+    &collective_timeout::RULE,
+    &stall::RULE,
+    &workaround_left::RULE,
+];
 
 /// All causes in the order of suspicion.
 pub fn causes() -> impl Iterator<Item = &'static Cause> {
