@@ -111,10 +111,24 @@ pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
             }
         }
         let known = parsed.add(&record, &mut hint);
+        if record.header.is_none()
+            && let Some(quoted) = quoted(&record)
+        {
+            parsed.event(&quoted, parsed.place(&quoted), None);
+        }
         broken = (!known && record.header.is_some()).then_some(record);
     });
     parsed.newlines = u64::from(newlines);
     parsed
+}
+
+/// Frameworks quote the library's last warning behind `Last error:`; where a paste lost the line end between, it
+/// stands in the same record.
+fn quoted<'a>(record: &Record<'a>) -> Option<Record<'a>> {
+    const MARK: &[u8] = b"Last error:";
+    let at = memchr::memmem::find(record.msg, MARK)?;
+    let msg = record.msg[at + MARK.len()..].trim_ascii();
+    (!msg.is_empty()).then_some(Record { msg, ..*record })
 }
 
 /// A hard-wrapped paste breaks one record over two lines at a blank; a record that nothing recognises is tried with
