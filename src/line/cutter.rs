@@ -48,6 +48,8 @@ struct Piece<'a> {
     raw: &'a [u8],
     body: &'a [u8],
     depth: u32,
+    /// Colours without ESC were taken out already.
+    cleaned: bool,
 }
 
 impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
@@ -74,10 +76,10 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         }
     }
 
-    /// A record of the plain shape.
-    pub fn headed(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Header<'a>, msg: &'a [u8]) {
+    /// A record of the plain shape: where header and message start in `text`.
+    pub fn headed(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Header<'a>, (head, msg): (usize, usize)) {
         self.has_header = true;
-        self.emit(text, wrap, Some(header), msg, (false, is_cut(text, &header)));
+        self.emit(text, wrap, Some(header), &text[msg..], (false, is_cut(text.len() - head, &header)));
     }
 
     /// A line without header and wrapper.
@@ -115,7 +117,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
                 peel.torn_start |= after_nul;
                 peel.torn_end = nul || (peel.torn_end && end == text.len());
                 let part = &text[start..end];
-                let piece = Piece { raw: if whole { raw } else { part }, body: clean(part, self.arena), depth };
+                let piece = Piece { raw: if whole { raw } else { part }, body: clean(part, self.arena), depth, cleaned: false };
                 self.piece(piece, peel);
             }
             after_nul = nul;
@@ -127,11 +129,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     }
 
     fn piece(&mut self, piece: Piece<'a>, peel: Peel<'a>) {
-        let mut rest = trim_start(piece.body);
-        if read(rest).is_none() {
-            rest = trim_start(clean_lost(rest, self.arena));
-        }
-        self.peeled(piece, rest, peel);
+        self.peeled(piece, trim_start(piece.body), peel);
     }
 
     /// Takes wrappers off until a header or nothing comes.
@@ -151,6 +149,12 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         }
         if piece.depth < MAX_DEPTH && self.unfold(piece, rest, peel) {
             return;
+        }
+        if !piece.cleaned {
+            let bare = clean_lost(rest, self.arena);
+            if bare.len() < rest.len() {
+                return self.peeled(Piece { cleaned: true, ..piece }, trim_start(bare), peel);
+            }
         }
         if self.behind_front(piece, rest, peel) || self.split_literal(rest, peel) || self.glued(piece, rest, peel) {
             return;
@@ -264,8 +268,11 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     /// `\n` that somebody escaped, in front of a header: a Python repr, JSON that was cut.
     fn split_literal(&mut self, text: &'a [u8], peel: Peel<'a>) -> bool {
         const MARK: &[u8] = b"\\n";
+        if memchr::memchr(b'\\', text).is_none() {
+            return false;
+        }
         let Some(first) = memmem::find(text, MARK) else { return false };
-        if !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some()) {
+        if !MARKS.iter().any(|mark| mark.find(&text[first..]).is_some()) || !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some()) {
             return false;
         }
         let mut start = 0;
@@ -274,7 +281,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
             let part = &text[start..end];
             let body = unquote(part.strip_suffix(b"\\").unwrap_or(part));
             if !body.is_empty() {
-                self.peeled(Piece { raw: part, body, depth: MAX_DEPTH }, body, peel);
+                self.peeled(Piece { raw: part, body, depth: MAX_DEPTH, cleaned: true }, body, peel);
             }
             start = end + 2;
         }
@@ -319,7 +326,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
             header = following;
             peel.torn_start = torn;
         }
-        let cut = is_cut(text, &header.header);
+        let cut = is_cut(text.len(), &header.header);
         self.has_header = true;
         self.emit(piece.raw, peel.wrap, Some(header.header), header.msg, (peel.torn_start || header.torn, peel.torn_end || cut));
     }
@@ -327,7 +334,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
 
 /// Start of the next whole header in `text` that begins behind `from`.
 fn next_start(text: &[u8], from: usize) -> Option<usize> {
-    MARKS.iter().filter_map(|mark| memmem::find_iter(&text[from..], mark).find_map(|p| start_of(text, from, from + p))).min()
+    MARKS.iter().filter_map(|mark| mark.find_iter(&text[from..]).find_map(|p| start_of(text, from, from + p))).min()
 }
 
 /// The text before a glued header ends in a character that no host holds and that ends a record: nothing is torn.
@@ -341,6 +348,6 @@ fn is_wrapper(front: &[u8]) -> bool {
 }
 
 /// NCCL up to 2.29 and RCCL print into 1,024 bytes; the line end in front of a WARN takes one of them.
-fn is_cut(text: &[u8], header: &Header<'_>) -> bool {
-    matches!(text.len(), 1022 | 1023) || (text.len() == 1021 && header.level == Level::Warn)
+fn is_cut(len: usize, header: &Header<'_>) -> bool {
+    matches!(len, 1022 | 1023) || (len == 1021 && header.level == Level::Warn)
 }

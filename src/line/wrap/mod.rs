@@ -15,6 +15,7 @@ use super::scan::{trim, trim_start};
 
 pub(super) use ansi::{clean, clean_lost};
 pub(super) use front::front;
+pub(super) use launcher::rank;
 pub(super) use json::{Fragment, Unfolded, fragment, object};
 
 /// What kind of number a wrapper's rank is.
