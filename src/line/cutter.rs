@@ -1,7 +1,7 @@
 //! The reference way of a line: control sequences, wrappers, header, glued and torn records.
 
 use super::Record;
-use super::header::{Header, Level, MARKS, Read, read, start_of};
+use super::header::{Header, Level, MARKS, Read, is_rccl, read, start_of};
 use super::records::MAX_LINE;
 use super::scan::{trim, trim_start};
 use super::time::Time;
@@ -87,8 +87,13 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         self.emit(text, Wrap::default(), None, text, (false, false));
     }
 
-    fn emit(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Option<Header<'a>>, msg: &'a [u8], torn: (bool, bool)) {
-        let msg = trim(msg);
+    fn emit(&mut self, text: &'a [u8], wrap: Wrap<'a>, mut header: Option<Header<'a>>, msg: &'a [u8], torn: (bool, bool)) {
+        let mut msg = trim(msg);
+        if msg.first() == Some(&b'/')
+            && let Some(header) = &mut header
+        {
+            (msg, header.rccl) = short_trace(msg, header.rccl);
+        }
         if msg.is_empty() && header.is_none() {
             return;
         }
@@ -166,7 +171,8 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     fn unfold(&mut self, piece: Piece<'a>, rest: &'a [u8], mut peel: Peel<'a>) -> bool {
         let text = match rest.first() {
             Some(b'{') => {
-                let Some(Unfolded { text, chunk }) = object(rest, self.arena, &mut peel.wrap) else { return false };
+                let Some(Unfolded { text, chunk, torn }) = object(rest, self.arena, &mut peel.wrap) else { return false };
+                peel.torn_end |= torn;
                 if let Some(chunk) = chunk
                     && (chunk.partial || self.open[usize::from(chunk.err)].is_some())
                 {
@@ -272,7 +278,8 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
             return false;
         }
         let Some(first) = memmem::find(text, MARK) else { return false };
-        if !MARKS.iter().any(|mark| mark.find(&text[first..]).is_some()) || !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some()) {
+        if !MARKS.iter().any(|mark| mark.find(&text[first..]).is_some()) || !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some())
+        {
             return false;
         }
         let mut start = 0;
@@ -350,4 +357,11 @@ fn is_wrapper(front: &[u8]) -> bool {
 /// NCCL up to 2.29 and RCCL print into 1,024 bytes; the line end in front of a WARN takes one of them.
 fn is_cut(len: usize, header: &Header<'_>) -> bool {
     matches!(len, 1022 | 1023) || (len == 1021 && header.level == Level::Warn)
+}
+
+/// A line of RCCL's error trace without its build path: `/…/hipify/src/init.cc:473 -> 3`.
+fn short_trace(msg: &[u8], rccl: bool) -> (&[u8], bool) {
+    let word = msg.split(|b| *b == b' ').next().unwrap_or_default();
+    let source = memmem::rfind(word, b"/src/").filter(|_| memmem::find(msg, b" -> ").is_some());
+    source.map_or((msg, rccl), |p| (&msg[p + 5..], rccl || is_rccl(word)))
 }

@@ -79,7 +79,7 @@ struct Owner<'a> {
 }
 
 fn is_host(b: u8) -> bool {
-    !matches!(b, 0..=b' ' | 0x7f | b':' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'<' | b'>' | b'"' | b'\'' | b',' | b'=' | b';' | b'|' | b'\\' | b'/' | b'`')
+    !matches!(b, 0..=b' ' | 0x7f.. | b':' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'<' | b'>' | b'"' | b'\'' | b',' | b'=' | b';' | b'|' | b'\\' | b'/' | b'`')
 }
 
 /// A name, or a mask such as `<host>` that people put in its place.
@@ -185,6 +185,11 @@ struct Place<'a> {
     rccl: bool,
 }
 
+/// A build path that only RCCL has.
+pub(super) fn is_rccl(path: &[u8]) -> bool {
+    memmem::find(path, b"hipify/").is_some() || memmem::find(path, b"rccl/").is_some()
+}
+
 /// What stands between device and level: `FILE:LINE`, `FILE:LINE (FUNC)`, `MS FUNC:LINE`.
 fn place(text: &[u8]) -> Option<Place<'_>> {
     let (text, func) = match text.strip_suffix(b")").and_then(|t| memmem::rfind(t, b" (").map(|p| (&t[..p], &t[p + 2..]))) {
@@ -201,7 +206,7 @@ fn place(text: &[u8]) -> Option<Place<'_>> {
     {
         (file, func) = (&b""[..], &file[blank + 1..]);
     }
-    let rccl = memmem::find(file, b"hipify/").is_some();
+    let rccl = is_rccl(file);
     let file = memmem::rfind(file, b"/src/").map_or(file, |p| &file[p + 5..]);
     (!file.is_empty() || !func.is_empty()).then_some(Place { file, line, func, rccl })
 }
@@ -358,7 +363,7 @@ fn glued_part(host: &[u8]) -> usize {
 /// Start of `host:pid:tid ` (with its stamp) that ends right before `end`, if what starts there reads as a header.
 fn owner_before(text: &[u8], floor: usize, end: usize) -> Option<usize> {
     let head = text[..end].strip_suffix(b" ").filter(|h| h.len() > floor)?;
-    let word = head.len() - head[floor..].iter().rev().take_while(|b| is_host(**b) && b.is_ascii() || **b == b':').count();
+    let word = head.len() - head[floor..].iter().rev().take_while(|b| is_host(**b) || **b == b':').count();
     // Numbers from the right, then the host: `file.log:12:node1:77:77` names node1.
     let numeric = |range: &[u8]| !range.is_empty() && range.iter().all(u8::is_ascii_digit);
     let before = |end: usize| memchr::memrchr(b':', &head[word..end]).map(|p| word + p);

@@ -25,7 +25,8 @@ const HEADS: [&str; 16] = [
     "RuntimeError: ",
     "77 [0] NCCL INFO ",
 ];
-const WRAPS: [&str; 18] = [
+const WRAPS: [&str; 19] = [
+    "\u{feff}",
     "",
     "",
     "",

@@ -38,9 +38,9 @@ pub fn word(stop: &'static [u8]) -> impl Fn(&[u8]) -> Scan<'_, &[u8]> {
     move |text| take_while1(|b: u8| b != b' ' && b != b'\t' && !stop.contains(&b)).parse(text)
 }
 
-/// The value of up to 18 digits.
+/// The value of up to 19 digits.
 pub fn decimal(digits: &[u8]) -> Option<u64> {
-    (!digits.is_empty() && digits.len() <= 18).then(|| digits.iter().try_fold(0u64, |n, d| d.is_ascii_digit().then(|| n * 10 + u64::from(d - b'0'))))?
+    (!digits.is_empty() && digits.len() <= 19).then(|| digits.iter().try_fold(0u64, |n, d| d.is_ascii_digit().then(|| n * 10 + u64::from(d - b'0'))))?
 }
 
 /// `text` without leading blanks, tabs, form feeds and byte order marks.
