@@ -21,6 +21,7 @@ struct Example {
     records: Vec<Expected>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "one a flag of the record")]
 /// What is expected of one record. Times are `Clock micros`, ranks `global N` or `local N`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

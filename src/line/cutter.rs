@@ -161,7 +161,9 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
                 return self.peeled(Piece { cleaned: true, ..piece }, trim_start(bare), peel);
             }
         }
-        if self.behind_front(piece, rest, peel) || self.split_literal(rest, peel) || self.glued(piece, rest, peel) {
+        // Only a device, a rank or a mark of the library can make a header of what is left.
+        let hope = memchr::memchr(b'[', rest).is_some() || MARKS[0].find(rest).is_some() || memmem::find(rest, b"RCCL version ").is_some();
+        if hope && (self.behind_front(piece, rest, peel) || self.split_literal(rest, peel) || self.glued(piece, rest, peel)) {
             return;
         }
         self.emit(piece.raw, peel.wrap, None, rest, (peel.torn_start, peel.torn_end));
@@ -204,19 +206,16 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     /// A chunk of a line that the log driver cut.
     fn chunk(&mut self, piece: Piece<'a>, rest: &'a [u8], chunk: Chunk, peel: Peel<'a>) {
         let stream = usize::from(chunk.err);
-        let mut open = match self.open[stream].take() {
-            Some(mut open) => {
-                open.text.extend_from_slice(rest);
-                open
-            }
-            None => {
-                // The wrappers stay in front of what is quoted, where the content stands at the end of the piece.
-                let front = piece.raw.len().checked_sub(rest.len()).filter(|n| piece.raw[*n..] == *rest).unwrap_or(0);
-                let mut text = Vec::with_capacity_in(front + rest.len() * 2, self.arena);
-                text.extend_from_slice(&piece.raw[..front]);
-                text.extend_from_slice(rest);
-                Open { line: self.line, offset: self.offset, text, body: front, peel }
-            }
+        let mut open = if let Some(mut open) = self.open[stream].take() {
+            open.text.extend_from_slice(rest);
+            open
+        } else {
+            // The wrappers stay in front of what is quoted, where the content stands at the end of the piece.
+            let front = piece.raw.len().checked_sub(rest.len()).filter(|n| piece.raw[*n..] == *rest).unwrap_or(0);
+            let mut text = Vec::with_capacity_in(front + rest.len() * 2, self.arena);
+            text.extend_from_slice(&piece.raw[..front]);
+            text.extend_from_slice(rest);
+            Open { line: self.line, offset: self.offset, text, body: front, peel }
         };
         let long = open.text.len() > MAX_LINE;
         open.text.truncate(MAX_LINE);

@@ -215,7 +215,7 @@ static NCCL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" NCCL "))
 static OLD_WARN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" WARN "));
 
 /// A place and the level behind it.
-fn placed<'a>(text: &'a [u8], old: bool) -> Option<(&'a [u8], Place<'a>, Level)> {
+fn placed(text: &[u8], old: bool) -> Option<(&[u8], Place<'_>, Level)> {
     let window = text.get(..PLACE).unwrap_or(text);
     let at = if old { OLD_WARN.find(window) } else { NCCL.find(window) }?;
     let (rest, level) = if old { old_level(&text[at + 1..]) } else { level(&text[at + 1..]) }.ok()?;
@@ -275,7 +275,7 @@ pub(super) fn read(text: &[u8]) -> Option<Read<'_>> {
         return None;
     } else if let Some((msg, place, level)) = placed(rest, false) {
         (msg, place, level, false)
-    } else if let Some((msg, level)) = old_level(rest).ok().filter(|_| dev.is_some()).map(|(m, l)| (m, l)) {
+    } else if let Some((msg, level)) = old_level(rest).ok().filter(|_| dev.is_some()) {
         (msg, Place::default(), level, true)
     } else {
         let (msg, place, level) = placed(rest, true).filter(|(_, p, _)| dev.is_some() && is_source(p.file))?;

@@ -7,7 +7,7 @@ use nom::{IResult, Parser};
 pub type Scan<'a, T> = IResult<&'a [u8], T>;
 
 /// The failure of any parser here; which one failed is of no use to anybody.
-pub fn no<'a, T>(text: &'a [u8]) -> Scan<'a, T> {
+pub fn no<T>(text: &[u8]) -> Scan<'_, T> {
     Err(nom::Err::Error(nom::error::Error::new(text, nom::error::ErrorKind::Verify)))
 }
 
@@ -64,6 +64,7 @@ pub fn trim(text: &[u8]) -> &[u8] {
 
 /// Splits at the first occurrence of `mark`, which must come within `window` bytes.
 pub fn split_at_mark<'a>(text: &'a [u8], mark: &[u8], window: usize) -> Option<(&'a [u8], &'a [u8])> {
-    let at = memchr::memmem::find(text.get(..window).unwrap_or(text), mark)?;
+    // Marks are short and the window is small: preparing a searcher costs more than it finds.
+    let at = memchr::memchr_iter(*mark.first()?, text.get(..window).unwrap_or(text)).find(|p| text[*p..].starts_with(mark))?;
     Some((&text[..at], &text[at + mark.len()..]))
 }
