@@ -316,3 +316,46 @@ fn explain_every_cause_and_no_other() {
     assert_eq!(code(&output), 2);
     assert!(err(&output).contains("no cause `no-such-cause`"), "{}", err(&output));
 }
+
+/// The severities in a report decide its exit code, for every fixture and every `--fail-on`.
+#[test]
+fn the_exit_code_follows_the_findings() {
+    let fixtures = fs::read_dir(root().join("fixtures")).expect("there are fixtures");
+    for path in fixtures.map(|e| e.expect("it can be read").path()).filter(|p| p.is_dir()) {
+        let report = run(ncclog().args(["--format", "json"]).arg(&path));
+        let document: serde_json::Value = serde_json::from_str(&out(&report)).expect("it is JSON");
+        let findings = document["findings"].as_array().expect("it meets the schema");
+        let any = |severity: &str| findings.iter().any(|f| f["severity"] == severity);
+        let (error, warning) = (any("error"), any("error") || any("warning"));
+        for (fail_on, expected) in [("error", error), ("warning", warning), ("never", false)] {
+            let output = run(ncclog().args(["-q", "--fail-on", fail_on]).arg(&path));
+            assert_eq!(code(&output), i32::from(expected), "--fail-on {fail_on} {}", path.display());
+        }
+        assert_eq!(code(&report), i32::from(error), "{}", path.display());
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The report in the README is what its first command prints; `UPDATE_README=1` writes it anew.
+#[test]
+fn readme_shows_the_real_output() {
+    const BEGIN: &str = "<!-- output:begin -->\n";
+    const END: &str = "<!-- output:end -->";
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).expect("there is a README").replace("\r\n", "\n");
+    let (_, rest) = readme.split_once("$ cargo run --release -- ").expect("the README shows how to run it");
+    let arguments = rest.lines().next().unwrap_or_default();
+    let report = run(ncclog().current_dir(root()).args(arguments.split_whitespace()));
+    assert_eq!(err(&report), "");
+    let expected = format!("```console\n$ ncclog {arguments}\n{}```\n", out(&report));
+    let (before, rest) = readme.split_once(BEGIN).expect("the README marks where the output begins");
+    let (block, after) = rest.split_once(END).expect("the README marks where the output ends");
+    if std::env::var_os("UPDATE_README").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("the README is writable");
+        return;
+    }
+    assert_eq!(block, expected, "run UPDATE_README=1 cargo test --test cli readme");
+}
