@@ -42,9 +42,8 @@ fn inputs(args: &AnalyzeArgs) -> Result<Option<Vec<String>>> {
     if args.inputs.is_empty() {
         return Ok((!io::stdin().is_terminal()).then(|| vec!["-".to_owned()]));
     }
-    let name = |p: &std::path::PathBuf| {
-        p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file or send it through a pipe", p.display()))
-    };
+    let name =
+        |p: &std::path::PathBuf| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file or send it through a pipe", p.display()));
     args.inputs.iter().map(name).collect::<Result<_>>().map(Some)
 }
 

@@ -49,12 +49,7 @@ mod tests {
     #[test]
     fn severity_decides() {
         let of = |s| vec![Finding::new("x", s, Confidence::Likely, "t")];
-        for (list, error, warning) in [
-            (Vec::new(), OK, OK),
-            (of(Severity::Info), OK, OK),
-            (of(Severity::Warning), OK, FOUND),
-            (of(Severity::Error), FOUND, FOUND),
-        ] {
+        for (list, error, warning) in [(Vec::new(), OK, OK), (of(Severity::Info), OK, OK), (of(Severity::Warning), OK, FOUND), (of(Severity::Error), FOUND, FOUND)] {
             assert_eq!(status(&list, false, FailOn::Error), error);
             assert_eq!(status(&list, false, FailOn::Warning), warning);
             assert_eq!(status(&list, false, FailOn::Never), OK);

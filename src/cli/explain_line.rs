@@ -60,9 +60,7 @@ fn unknown() -> Card {
 fn card(event: &Event<'_>) -> Card {
     match event {
         Event::Note(note) => note_card(note),
-        Event::Version(v) => {
-            typed("version", "The library's own version line.", "src/init.cc", vec![("library", format!("{:?}", v.library)), ("version", lossy(v.text))])
-        }
+        Event::Version(v) => typed("version", "The library's own version line.", "src/init.cc", vec![("library", format!("{:?}", v.library)), ("version", lossy(v.text))]),
         Event::Setting(s) => {
             let meaning = if s.in_force { "A setting that the library says it uses." } else { "A setting that a script exports; whether the library saw it is not said." };
             typed("setting", meaning, "src/misc/param.cc", vec![("name", lossy(s.name)), ("value", lossy(s.value))])
@@ -82,9 +80,7 @@ fn card(event: &Event<'_>) -> Card {
             ],
         ),
         Event::Collective(call) => collective_card(call),
-        Event::UnknownWarn => {
-            Card { kind: "unknown warning".into(), meaning: "The library warns, but no row of the tables describes this text.".into(), ..Card::default() }
-        }
+        Event::UnknownWarn => Card { kind: "unknown warning".into(), meaning: "The library warns, but no row of the tables describes this text.".into(), ..Card::default() },
     }
 }
 

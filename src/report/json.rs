@@ -111,11 +111,7 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
         schema: SCHEMA,
         tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
-        inputs: job
-            .streams
-            .iter()
-            .map(|s| Input { path: &s.path, bytes: s.bytes, lines: s.lines, nccl_lines: s.nccl_lines, problem: s.problem.as_deref() })
-            .collect(),
+        inputs: job.streams.iter().map(|s| Input { path: &s.path, bytes: s.bytes, lines: s.lines, nccl_lines: s.nccl_lines, problem: s.problem.as_deref() }).collect(),
         verdict: analysis.verdict,
         job: job_view(job),
         findings: &analysis.findings,

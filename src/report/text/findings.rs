@@ -156,11 +156,8 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
     for command in &fix.commands {
         page.command(7, command)?;
     }
-    let terms: Vec<String> = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)]
-        .into_iter()
-        .filter(|(_, text)| !text.is_empty())
-        .map(|(name, text)| format!("{name}: {text}"))
-        .collect();
+    let terms: Vec<String> =
+        [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)].into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}")).collect();
     if terms.is_empty() {
         return Ok(());
     }
