@@ -109,6 +109,7 @@ fn note_card(note: &Note<'_>) -> Card {
 fn init_card(init: &Init<'_>) -> Card {
     let (kind, meaning) = match init.phase {
         Phase::Start => ("init.start", "A rank starts to initialise a communicator."),
+        Phase::Named => ("init.named", "A rank names itself and the size of its communicator (up to 2.3)."),
         Phase::Complete => ("init.complete", "A rank has initialised its communicator."),
         Phase::Layout => ("init.layout", "How many nodes and local ranks the communicator has."),
         Phase::Destroy => ("init.destroy", "A rank ended its communicator in order."),

@@ -97,28 +97,80 @@ pub struct Call {
 
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
-    let mut parsed = Parsed { newlines: memchr::memchr_iter(b'\n', block).count() as u64, ..Parsed::default() };
+    let mut parsed = Parsed::default();
     let mut hint = 0;
-    records(block, arena, |record| parsed.add(&record, &mut hint));
+    let mut broken: Option<Record<'a>> = None;
+    let newlines = records(block, arena, |record| {
+        if let (Some(head), None) = (&broken, &record.header)
+            && event::parse(&record).is_none()
+        {
+            let whole = join(head, &record, arena);
+            if parsed.event(&whole, parsed.place(&whole), Some(hint as u32)) {
+                broken = None;
+                return;
+            }
+        }
+        let known = parsed.add(&record, &mut hint);
+        if record.header.is_none()
+            && let Some(quoted) = quoted(&record)
+        {
+            parsed.event(&quoted, parsed.place(&quoted), None);
+        }
+        broken = (!known && record.header.is_some()).then_some(record);
+    });
+    parsed.newlines = u64::from(newlines);
     parsed
 }
 
+/// Frameworks quote the library's last warning behind `Last error:`; where a paste lost the line end between, it
+/// stands in the same record.
+fn quoted<'a>(record: &Record<'a>) -> Option<Record<'a>> {
+    const MARK: &[u8] = b"Last error:";
+    let at = memchr::memmem::find(record.msg, MARK)?;
+    let msg = record.msg[at + MARK.len()..].trim_ascii();
+    (!msg.is_empty()).then_some(Record { msg, ..*record })
+}
+
+/// A hard-wrapped paste breaks one record over two lines at a blank; a record that nothing recognises is tried with
+/// the line behind it.
+fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a> {
+    let glue = |a: &[u8], b: &[u8]| -> &'a [u8] {
+        let mut whole = bumpalo::collections::Vec::with_capacity_in(a.len() + b.len() + 1, arena);
+        whole.extend_from_slice(a);
+        whole.push(b' ');
+        whole.extend_from_slice(b);
+        whole.into_bump_slice()
+    };
+    let tail_text = &tail.msg[..tail.msg.len().min(512)];
+    Record { text: glue(head.text, tail_text), msg: glue(head.msg, tail_text), ..*head }
+}
+
 impl<'a> Parsed<'a> {
-    fn add(&mut self, record: &Record<'a>, hint: &mut usize) {
+    fn place(&self, record: &Record<'a>) -> Place<'a> {
         let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
-        let place = Place { line: record.line, offset: record.offset, text: record.text, time };
-        self.last_time = self.last_time.max(time);
+        Place { line: record.line, offset: record.offset, text: record.text, time }
+    }
+
+    /// Takes a record in; false if no event was recognised in it.
+    fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> bool {
+        let place = self.place(record);
+        self.last_time = self.last_time.max(place.time);
         self.last = Some(place);
         let source = self.source(record, place, hint);
-        let Some(event) = event::parse(record) else { return };
+        self.event(record, place, source)
+    }
+
+    fn event(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>) -> bool {
+        let Some(event) = event::parse(record) else { return false };
         if let (Event::Collective(call), Some(source)) = (event, source) {
             if !record.torn_end || record.msg.len() < 900 {
                 self.calls.push(Call { source, line: record.line, offset: record.offset, call });
             }
-            return;
+            return true;
         }
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
         self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
+        !matches!(event, Event::UnknownWarn)
     }
 
     fn source(&mut self, record: &Record<'a>, place: Place<'a>, hint: &mut usize) -> Option<u32> {

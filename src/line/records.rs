@@ -2,7 +2,8 @@
 
 use super::cutter::Cutter;
 use super::header::{Header, Level, read};
-use super::scan::trim;
+use super::scan::{trim, trim_start};
+use super::wrap::rank;
 use super::{Record, Wrap};
 use bumpalo::Bump;
 use memchr::memmem::Finder;
@@ -27,7 +28,7 @@ pub(super) fn cut<'a>(block: &'a [u8], arena: &'a Bump, fast: bool, sink: impl F
         cutter.begin(line, start);
         match fast_path.as_mut().and_then(|f| f.line(start, end)) {
             Some(Quick::Empty) => {}
-            Some(Quick::Headed(text, header, msg)) => cutter.headed(text, Wrap::default(), header, msg),
+            Some(Quick::Headed(seen, text)) => cutter.headed(text, seen.wrap, seen.header, (seen.skip, seen.prefix.len())),
             Some(Quick::Plain(text)) => cutter.plain(text),
             None => cutter.line(&block[start..end]),
         }
@@ -63,8 +64,8 @@ impl<S: Fn(&[u8]) -> Option<usize>> Cursor<S> {
 enum Quick<'a> {
     /// Nothing on it.
     Empty,
-    /// Text, header, message.
-    Headed(&'a [u8], Header<'a>, &'a [u8]),
+    /// A known prefix and the whole line.
+    Headed(Seen<'a>, &'a [u8]),
     /// A line without header and wrapper.
     Plain(&'a [u8]),
 }
@@ -75,7 +76,10 @@ struct Seen<'a> {
     prefix: &'a [u8],
     /// The end of the thread id and the device, which differ most.
     tail: [u8; 8],
+    wrap: Wrap<'a>,
     header: Header<'a>,
+    /// Length of the wrapper in the prefix.
+    skip: usize,
 }
 
 /// Prefixes end with this; only INFO lines repeat often enough.
@@ -133,7 +137,7 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
         if self.mark.at(self.block, at) < end || self.fatal.at(self.block, at) < end {
             return None;
         }
-        Some(Quick::Headed(text, seen.header, &self.block[at..end]))
+        Some(Quick::Headed(seen, text))
     }
 
     /// The known prefix of `text`; reads and remembers a new one.
@@ -149,14 +153,17 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
             self.last = at;
             return self.seen[at];
         }
-        let read = read(text)
-            .filter(|r| !r.torn && r.header.level == Level::Info && r.header.time.is_none() && r.header.pid != 0 && r.header.file.is_empty() && r.header.func.is_empty())?;
+        // A rank in front (`7: `, `[1,7]<stdout>:`) is a part of the prefix.
+        let mut wrap = Wrap::default();
+        let body = rank(trim_start(text), &mut wrap).map_or(text, trim_start);
+        let plain = |h: &Header<'_>| h.level == Level::Info && h.time.is_none() && h.pid != 0 && h.file.is_empty() && h.func.is_empty();
+        let read = read(body).filter(|r| !r.torn && plain(&r.header))?;
         let prefix = &text[..text.len() - read.msg.len()];
         if !prefix.ends_with(INFO) {
             return None;
         }
         let tail = prefix[..prefix.len() - INFO.len()].last_chunk::<8>().copied()?;
-        let seen = Seen { prefix, tail, header: read.header };
+        let seen = Seen { prefix, tail, wrap, header: read.header, skip: text.len() - body.len() };
         (self.last, self.turn) = (self.turn, (self.turn + 1) % SLOTS);
         self.seen[self.last] = Some(seen);
         Some(seen)
@@ -178,7 +185,7 @@ fn is_plain(text: &[u8]) -> bool {
     }
     let blank = body.iter().take(10).position(|b| *b == b' ' || *b == b'\t');
     let Some(blank) = blank else { return true };
-    let behind = super::scan::trim_start(&body[blank..]);
+    let behind = trim_start(&body[blank..]);
     // `Nov 30 …`, `E1130 12:00:00`, `INFO 11-30 …`, `Mon Nov 30 …`.
     !(behind.first().is_some_and(u8::is_ascii_digit) || blank == 3 && body[0].is_ascii_uppercase())
 }
