@@ -106,4 +106,5 @@ pub const SHAPES: &[Shape] = &[
     shape("ib.device_failed", "NET/IB: {text}Fatal error. Detected {count:d} failed devices out of {total:d} devices", "2.30.3", "", "transport/net_ib/p2p_resiliency.cc", "Fail-over has no HCA left.").any(),
     shape("ib.sideband", "NET/IB : Using interface {!iface} for sideband communication", "2.2.12", "2.4.8", "transport/net_ib.cc", "The interface over which RDMA connections are set up."),
     shape("benign.mlx5dv", "NET/IB : Failed to open mlx5dv symbols{text}", "2.26.2", "", "transport/net_ib.cc", "An optional library is missing; harmless."),
+    shape("ib.completion", "NET/IB~: Got completion with error {!status:d}", "2.2.12", "2.9.9", "transport/net_ib.cc", COMPLETION).any(),
 ];

@@ -74,4 +74,6 @@ pub const SHAPES: &[Shape] = &[
     shape("plugin.ofi_none", "NET/OFI Failed to initialize {!text} protocol", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.ofi_none", "NET/OFI aws-ofi-nccl initialization failed{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.vendor", "NET/{!name:w} {text}ailed {error}", "", "", "vendor plugins", "A vendor's network plugin reports a failure."),
+    shape("plugin.ofi_none", "NET/OFI Unable to find a protocol that worked.{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
+    shape("plugin.ofi_none", "NET/OFI Initializing plugin failed", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
 ];

@@ -184,4 +184,5 @@ pub const SHAPES: &[Shape] = &[
     .any(),
     shape("net.progress_error", "NET/Socket : socket progress error", "2.5.6", "", "transport/net_socket.cc", "A TCP data connection died; the line before says which and why.")
         .any(),
+    shape("socket.closed", "Connection closed by remote peer", "2.2.12", "2.4.8", "include/socket.h", CLOSED).any(),
 ];
