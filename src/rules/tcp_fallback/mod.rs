@@ -93,7 +93,7 @@ fn case_of<'a>(ask: Ask<'a>, comm: &'a Comm, choice: &Choice<'a>) -> Case<'a> {
 fn by_interfaces(ask: Ask<'_>) -> Option<Case<'_>> {
     if !ask.multi_node()
         || ask.has("net.using")
-        || ask.has("net.plugin_assigned")
+        || ask.has("net.plugin_assigned") || ask.has("net.none") || ask.has("net.not_found")
         || ask.job.procs.iter().flat_map(|p| &p.log.comms).flat_map(|c| &c.channels).any(|c| !c.net.is_empty())
     {
         return None;
@@ -177,7 +177,7 @@ impl Case<'_> {
         if let Some((net, ranks)) = &self.others {
             let hosts = network::hosts_of(self.ask, &self.procs);
             let place = if hosts.is_empty() { String::new() } else { format!(" ({})", names_text(&hosts.iter().map(String::as_str).collect::<Vec<_>>())) };
-            return format!("{} use {net} but {}{place} use TCP: {}", capital(&many(ranks)), many(&self.ranks), self.reason.short());
+            return format!("{} {} {net} but {}{place} {} TCP: {}", capital(&many(ranks)), verb(ranks), many(&self.ranks), verb(&self.ranks), self.reason.short());
         }
         format!("Data between {} goes over TCP{}: {}", self.nodes, self.over(), self.reason.short())
     }
@@ -221,6 +221,10 @@ fn many(ranks: &[u32]) -> String {
         [one] => format!("rank {one}"),
         _ => format!("ranks {}", ranges(ranks)),
     }
+}
+
+fn verb(ranks: &[u32]) -> &'static str {
+    if ranks.len() == 1 { "uses" } else { "use" }
 }
 
 fn capital(text: &str) -> String {
