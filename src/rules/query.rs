@@ -88,10 +88,15 @@ impl<'a> Hit<'a> {
     }
 }
 
-impl SettingHit<'_> {
+impl<'a> SettingHit<'a> {
     /// The rank that has it, if known.
     pub fn rank(&self) -> Option<u32> {
         self.job.procs[self.proc].rank
+    }
+
+    /// The host that has it; empty if unknown.
+    pub fn host(&self) -> &'a str {
+        &self.job.procs[self.proc].host
     }
 
     /// Its record as evidence.
