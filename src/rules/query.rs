@@ -228,6 +228,11 @@ impl<'a> Ask<'a> {
     pub fn version(self) -> Option<(u32, u32, u32)> {
         self.versions().into_iter().next()
     }
+
+    /// More than one node takes part, or the log does not show the whole job.
+    pub fn multi_node_or_unknown(self) -> bool {
+        self.multi_node() || !self.job.absent_ranks().is_empty()
+    }
 }
 
 /// `2.27.3+cuda12.9` → (2, 27, 3).
