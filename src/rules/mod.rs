@@ -19,6 +19,7 @@ mod gpu_arch_mismatch;
 mod gpu_error;
 mod gpu_not_visible;
 mod gpu_oom;
+mod ib;
 mod ib_completion_error;
 mod ib_device_missing;
 mod ib_port_error;
