@@ -77,7 +77,7 @@ fn own_ranks(procs: &mut [Proc], comms: &[Comm]) {
 }
 
 /// `rank3.log`, `rank_3.out`, `nccl-rank3.log` → 3.
-fn rank_of_name(path: &str) -> Option<u32> {
+pub fn rank_of_name(path: &str) -> Option<u32> {
     let name = path.rsplit(['/', '\\', '!']).next()?;
     let at = name.find("rank")? + 4;
     let digits: String = name[at..].trim_start_matches(['_', '-', '.']).chars().take_while(char::is_ascii_digit).collect();
