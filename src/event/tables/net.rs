@@ -45,16 +45,7 @@ pub const SHAPES: &[Shape] = &[
         .any(),
     shape(
         "net.message_truncated",
-        "NET/IB : req {text} collective mismatch error, local size {got:d} remote size {want:d}",
-        "2.12.10",
-        "2.19.4",
-        "transport/net_ib.cc",
-        "The two ends disagree on the message size: different operations or settings.",
-    )
-    .any(),
-    shape(
-        "net.message_truncated",
-        "NET/IB : req {text} peer {peer} posted incorrect receive info: size {got:d}",
+        "NET/IB : req {text} peer {!peer} posted incorrect receive info: size {got:d}",
         "2.18.1",
         "",
         "transport/net_ib.cc",
@@ -71,4 +62,41 @@ pub const SHAPES: &[Shape] = &[
         "Part of sysfs is hidden (container, VM); the topology is guessed.",
     ),
     shape("topo.no_real_path", "Could not find real path of {path}", "2.5.6", "", "graph/xml.cc", "Part of sysfs is hidden (container, VM)."),
+    shape(
+        "net.message_truncated",
+        "NET/IB : req {text} peer {!peer} collective mismatch error, local size {got:d} remote size {want:d}",
+        "2.12.10",
+        "2.19.4",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : req {text} peer {!peer} collective mismatch error local size {got:d} remote {want:d}",
+        "2.12.7",
+        "2.12.7",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : peer {!peer} collective mismatch error local size {got:d} remote {want:d}",
+        "2.10.3",
+        "2.11.4",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : collective mismatch error local size {got:d} remote {want:d}",
+        "2.5.6",
+        "2.9.9",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape("benign.collnet", "Cannot initialize CollNet, using {text}", "2.6.4", "", "transport.cc", "In-network reduction is not available; point-to-point is used. Harmless."),
 ];
