@@ -40,6 +40,7 @@ mod shm_too_small;
 mod slow_intra_node;
 mod stall;
 mod tcp_fallback;
+mod teardown;
 mod topology_error;
 mod verdict;
 mod version_mismatch;
