@@ -78,8 +78,11 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence)
 
 /// Ranks whose last enqueued collective had completed.
 fn idle(ask: Ask<'_>) -> Vec<u32> {
-    let hits: Vec<Hit<'_>> =
-        ask.any_of(&["torch.watchdog_status", "torch.dump_signal"]).into_iter().filter(|h| h.num("enqueued").is_some_and(|n| n > 0) && h.num("enqueued") == h.num("completed")).collect();
+    let hits: Vec<Hit<'_>> = ask
+        .any_of(&["torch.watchdog_status", "torch.dump_signal"])
+        .into_iter()
+        .filter(|h| h.num("enqueued").is_some_and(|n| n > 0) && h.num("enqueued") == h.num("completed"))
+        .collect();
     waiting(&hits)
 }
 

@@ -36,7 +36,10 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
         let (count, world) = (h.num("count")?, h.num("world")?);
         // Torch repeats the count while it waits; only the last word counts, and a later success takes it back.
         if !ask.hits("torch.store_barrier_done").iter().any(|d| teardown::order(h.at(), d.at()) == Some(std::cmp::Ordering::Less)) {
-            let why = format!("The store on rank 0's node answered and counted {count} of {world} ranks at the barrier, then the time was over. The store works; {} did not come: never started, died before, or went to another address.", plural(world - count));
+            let why = format!(
+                "The store on rank 0's node answered and counted {count} of {world} ranks at the barrier, then the time was over. The store works; {} did not come: never started, died before, or went to another address.",
+                plural(world - count)
+            );
             return Some(new(Confidence::Certain, format!("{} of {world} ranks came to the store barrier, {} missing", count, world - count), why, Vec::new(), &barrier));
         }
     }
@@ -57,7 +60,9 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     let root = first.num("root").and_then(|r| u32::try_from(r).ok());
     let who = root.map_or_else(|| "the rank that creates the communicator's id".to_owned(), |r| format!("rank {r}"));
     let ranks: Vec<u32> = root.into_iter().collect();
-    let why = format!("The store answered, but the awaited key was never set: {who} did not come to this collective. It may be gone, still busy elsewhere (loading, caching), or on another path through the program.");
+    let why = format!(
+        "The store answered, but the awaited key was never set: {who} did not come to this collective. It may be gone, still busy elsewhere (loading, caching), or on another path through the program."
+    );
     Some(new(Confidence::Likely, format!("{} waited at the store for {who}, which did not come", ranks_text(&ranks_of(&waits))), why, ranks, &waits))
 }
 
@@ -70,14 +75,19 @@ fn at_the_launcher(ask: Ask<'_>) -> Option<Finding> {
     let exits: Vec<Hit<'_>> = ask.hits("app.exit").into_iter().filter(|h| h.num("rank").is_some() && h.num("code") != Some(0)).collect();
     let ended = ask.any_of(&["launch.time_limit", "launch.terminated", "launch.cancelled"]);
     let ranks: BTreeSet<u32> = exits.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
-    let trouble = ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("torch.") || e.kind.starts_with("socket.") || e.kind == "app.exception" || e.kind == "app.segfault"));
+    let trouble = ask
+        .procs()
+        .any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("torch.") || e.kind.starts_with("socket.") || e.kind == "app.exception" || e.kind == "app.segfault"));
     let took_part = ask.procs().any(|(_, p)| p.nccl && p.rank.is_some_and(|r| ranks.contains(&r)));
     if ranks.is_empty() || ranks.len() > 2 || ended.is_empty() || trouble || took_part {
         return None;
     }
     let ranks: Vec<u32> = ranks.into_iter().collect();
     let hits: Vec<Hit<'_>> = exits.into_iter().chain(ended).collect();
-    let why = format!("The launcher reports that {} exited with an error and never took part in NCCL; the others ran on until they were ended from outside. A rendezvous without this rank cannot complete. The rank's own last lines say why its command failed.", ranks_text(&ranks));
+    let why = format!(
+        "The launcher reports that {} exited with an error and never took part in NCCL; the others ran on until they were ended from outside. A rendezvous without this rank cannot complete. The rank's own last lines say why its command failed.",
+        ranks_text(&ranks)
+    );
     Some(new(Confidence::Likely, format!("{} exited before the rendezvous; the others waited for it", ranks_text(&ranks)), why, ranks, &hits))
 }
 
@@ -108,8 +118,16 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     let absent: Vec<u32> = absent.into_iter().collect();
     let present: Vec<u32> = present.into_iter().collect();
     let empty_note = if empty.is_empty() { "" } else { " Its log is there and empty: it ended before its first line, or was killed with its buffer unwritten." };
-    let mut f = Finding::new("missing-rank", Severity::Error, confidence, format!("{} did not come; {} wait in the bootstrap", upper(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>());
-    f.why = format!("All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.", ranks_text(&absent));
+    let mut f = Finding::new(
+        "missing-rank",
+        Severity::Error,
+        confidence,
+        format!("{} did not come; {} wait in the bootstrap", upper(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
+    );
+    f.why = format!(
+        "All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.",
+        ranks_text(&absent)
+    );
     f.ranks = absent;
     f.evidence = last_lines(ask);
     Some(f)
@@ -136,7 +154,8 @@ fn at_lightning(ask: Ask<'_>) -> Option<Finding> {
         return None;
     }
     let absent: Vec<u32> = (0..world).filter(|r| !seen.contains(r)).filter_map(|r| u32::try_from(r).ok()).collect();
-    let why = "Each process announces itself when it starts the rendezvous, and the line that all have met is missing. Processes that log elsewhere are the alternative.".to_owned();
+    let why =
+        "Each process announces itself when it starts the rendezvous, and the line that all have met is missing. Processes that log elsewhere are the alternative.".to_owned();
     Some(new(Confidence::Possible, format!("{} of {world} processes announced themselves", seen.len()), why, absent, &hits))
 }
 
@@ -146,7 +165,10 @@ fn complete(mut f: Finding) -> Finding {
         Fix {
             title: format!("Look at the process of {who}: did it start, and how did it end?"),
             when: "Always first".to_owned(),
-            commands: vec!["ps -eo pid,lstart,stat,cmd | grep PROGRAM   # on its node".to_owned(), "sacct -j JOB --format=JobID,NodeList,State,ExitCode   /   kubectl get pods -o wide".to_owned()],
+            commands: vec![
+                "ps -eo pid,lstart,stat,cmd | grep PROGRAM   # on its node".to_owned(),
+                "sacct -j JOB --format=JobID,NodeList,State,ExitCode   /   kubectl get pods -o wide".to_owned(),
+            ],
             needs: "nothing".to_owned(),
             cost: "none".to_owned(),
             undo: "none needed".to_owned(),
@@ -176,7 +198,10 @@ mod tests {
 
     fn start(rank: u32, more: &str) -> String {
         let head = format!("node{rank}:1{rank}:1{rank} [0] NCCL INFO");
-        format!("{head} Bootstrap: Using eth0:192.0.2.1{rank}<0>\nNCCL version 2.27.3+cuda12.9\n{head} ncclCommInitRank comm 0x5500000{rank} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init START\n{}", more.replace("HEAD", &head))
+        format!(
+            "{head} Bootstrap: Using eth0:192.0.2.1{rank}<0>\nNCCL version 2.27.3+cuda12.9\n{head} ncclCommInitRank comm 0x5500000{rank} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init START\n{}",
+            more.replace("HEAD", &head)
+        )
     }
 
     #[test]

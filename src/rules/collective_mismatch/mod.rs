@@ -37,10 +37,16 @@ fn torch_says(ask: Ask<'_>) -> Option<Finding> {
         f.evidence = hits.iter().take(4).map(Hit::evidence).collect();
         return Some(f);
     }
-    let models: Vec<Hit<'_>> = ask.hits("torch.ddp_mismatch").into_iter().filter(|h| h.num("params").is_some_and(|n| n > 0) && h.num("other_params").is_some_and(|n| n > 0)).collect();
+    let models: Vec<Hit<'_>> =
+        ask.hits("torch.ddp_mismatch").into_iter().filter(|h| h.num("params").is_some_and(|n| n > 0) && h.num("other_params").is_some_and(|n| n > 0)).collect();
     // With 0 parameters on the other side the answer was never received: that is a failed collective, no difference.
     let first = models.first().filter(|_| !ask.has("torch.watchdog_timeout"))?;
-    let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("The ranks' models differ: {} against {} parameters", first.get("params")?, first.get("other_params")?));
+    let mut f = Finding::new(
+        "collective-mismatch",
+        Severity::Error,
+        Confidence::Likely,
+        format!("The ranks' models differ: {} against {} parameters", first.get("params")?, first.get("other_params")?),
+    );
     f.why = "DDP compared the models of the ranks and they have different numbers of parameters, so the ranks would reduce different tensors.".to_owned();
     f.ranks = ranks_of(&models);
     f.hosts = hosts_of(&models);
@@ -56,7 +62,8 @@ fn truncated(ask: Ask<'_>) -> Option<Finding> {
         (Some(got), Some(want)) => format!(" ({got} bytes came where {want} were expected)"),
         _ => String::new(),
     };
-    let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Possible, format!("{} and a peer disagree on the size of a message", ranks_text(&ranks_of(&hits))));
+    let mut f =
+        Finding::new("collective-mismatch", Severity::Error, Confidence::Possible, format!("{} and a peer disagree on the size of a message", ranks_text(&ranks_of(&hits))));
     f.why = format!(
         "A transfer did not fit{sizes}. Either the two ranks called operations of different sizes, or settings that shape messages differ (NCCL_ALGO, NCCL_PROTO, NCCL_BUFFSIZE, channel counts). The calls are not in these logs; NCCL_DEBUG_SUBSYS=INIT,ENV,COLL on all ranks shows which it is."
     );

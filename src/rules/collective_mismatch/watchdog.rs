@@ -95,8 +95,14 @@ fn alone(ask: Ask<'_>) -> Option<Finding> {
             continue;
         }
         let ranks: Vec<u32> = idle.iter().map(|(r, _)| **r).collect();
-        let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("{} waits in a collective that {} never called", ranks_text(&at), ranks_text(&ranks)));
-        f.why = format!("The time-out comes from {}, while {} had completed all they had enqueued: {} is in a collective that the others did not issue. That they were merely late, held up elsewhere in the program, is the alternative. A launcher's 'first observed failure' only names who exited first.", ranks_text(&at), ranks_text(&ranks), ranks_text(&at));
+        let mut f =
+            Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("{} waits in a collective that {} never called", ranks_text(&at), ranks_text(&ranks)));
+        f.why = format!(
+            "The time-out comes from {}, while {} had completed all they had enqueued: {} is in a collective that the others did not issue. That they were merely late, held up elsewhere in the program, is the alternative. A launcher's 'first observed failure' only names who exited first.",
+            ranks_text(&at),
+            ranks_text(&ranks),
+            ranks_text(&at)
+        );
         let hits: Vec<Hit<'_>> = idle.iter().chain(&waiting).map(|(_, h)| ***h).collect();
         f.hosts = hosts_of(&hits);
         f.evidence = hits.iter().take(6).map(Hit::evidence).collect();

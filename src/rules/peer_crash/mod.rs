@@ -64,7 +64,9 @@ fn address(peer: &str) -> Option<String> {
 }
 
 fn lost(text: &str) -> bool {
-    ["closed by peer", "reset by peer", "closed by remote", "Broken pipe", "onnection reset", "onnection timed out", "Software caused connection abort", "onnection aborted"].iter().any(|w| text.contains(w))
+    ["closed by peer", "reset by peer", "closed by remote", "Broken pipe", "onnection reset", "onnection timed out", "Software caused connection abort", "onnection aborted"]
+        .iter()
+        .any(|w| text.contains(w))
 }
 
 fn complaints<'a>(ask: Ask<'a>, gone: &[u32]) -> Vec<Complaint<'a>> {
@@ -97,7 +99,13 @@ fn complaints<'a>(ask: Ask<'a>, gone: &[u32]) -> Vec<Complaint<'a>> {
                 "torch.store_reset" => (true, false),
                 _ => (remote, remote),
             };
-            let peer = peer.or_else(|| if hit.entry.kind == "gloo.error" { text.split('[').filter_map(|p| p.split(']').next()).rfind(|a| a.parse::<std::net::IpAddr>().is_ok()).map(str::to_owned) } else { None });
+            let peer = peer.or_else(|| {
+                if hit.entry.kind == "gloo.error" {
+                    text.split('[').filter_map(|p| p.split(']').next()).rfind(|a| a.parse::<std::net::IpAddr>().is_ok()).map(str::to_owned)
+                } else {
+                    None
+                }
+            });
             wanted.then_some(Complaint { hit, peer, strong })
         })
         .collect()
@@ -105,7 +113,16 @@ fn complaints<'a>(ask: Ask<'a>, gone: &[u32]) -> Vec<Complaint<'a>> {
 
 /// Records of a kill that the launcher did not order itself.
 fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
-    let ordered = ask.any_of(&["launch.time_limit", "launch.cancelled", "launch.preempted", "launcher.sigterm", "app.interrupted", "launcher.closing", "app.exception", "torch.watchdog_timeout"]);
+    let ordered = ask.any_of(&[
+        "launch.time_limit",
+        "launch.cancelled",
+        "launch.preempted",
+        "launcher.sigterm",
+        "app.interrupted",
+        "launcher.closing",
+        "app.exception",
+        "torch.watchdog_timeout",
+    ]);
     ask.any_of(DEATHS)
         .into_iter()
         .filter(|h| match h.entry.kind.as_str() {
@@ -127,7 +144,11 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     let how = if dead.by_kernel { "was killed for lack of host memory" } else { "died or left" };
     let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
     let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
-    finding.why = format!("{} The survivors' errors are consequences, however many they are: {} complained here. What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.", dead.reason, count(complaints));
+    finding.why = format!(
+        "{} The survivors' errors are consequences, however many they are: {} complained here. What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.",
+        dead.reason,
+        count(complaints)
+    );
     finding.evidence = dead.evidence;
     finding.evidence.extend(deaths.iter().take(2).map(Hit::evidence));
     finding.evidence.extend(complaints.iter().take(3).map(|c| c.hit.evidence()));
@@ -135,8 +156,12 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     finding.hosts = dead.hosts;
     finding.fixes = fixes(&dead.place, dead.by_kernel);
     finding.ranks = dead.ranks;
-    finding.avoid = vec!["Searching the network from the loudest rank: the survivors' lines are the same for every reason of a death.".to_owned(), "Raising time-outs or retries (NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT): nobody will answer.".to_owned()];
-    finding.verify = vec!["The process's exit code (137 is SIGKILL, 139 SIGSEGV, 143 SIGTERM) and `dmesg -T | grep -i -e 'killed process' -e segfault -e xid` on its node.".to_owned()];
+    finding.avoid = vec![
+        "Searching the network from the loudest rank: the survivors' lines are the same for every reason of a death.".to_owned(),
+        "Raising time-outs or retries (NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT): nobody will answer.".to_owned(),
+    ];
+    finding.verify =
+        vec!["The process's exit code (137 is SIGKILL, 139 SIGSEGV, 143 SIGTERM) and `dmesg -T | grep -i -e 'killed process' -e segfault -e xid` on its node.".to_owned()];
     finding
 }
 
@@ -167,7 +192,10 @@ fn fixes(place: &str, by_kernel: bool) -> Vec<Fix> {
     let mut list = vec![Fix {
         title: format!("Find out what ended the process on {node}"),
         when: "Its log just ends".to_owned(),
-        commands: vec!["dmesg -T | grep -i -e 'out of memory' -e 'killed process' -e segfault -e NVRM".to_owned(), "journalctl -k --since '1 hour ago'; sacct -j JOB --format=JobID,State,ExitCode,MaxRSS; kubectl describe pod POD".to_owned()],
+        commands: vec![
+            "dmesg -T | grep -i -e 'out of memory' -e 'killed process' -e segfault -e NVRM".to_owned(),
+            "journalctl -k --since '1 hour ago'; sacct -j JOB --format=JobID,State,ExitCode,MaxRSS; kubectl describe pod POD".to_owned(),
+        ],
         needs: "root".to_owned(),
         cost: "none".to_owned(),
         undo: "none needed".to_owned(),

@@ -81,7 +81,12 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
         dead.place.clone_from(one);
     }
     dead.hosts = hosts;
-    dead.evidence = complaints.iter().filter(|c| c.peer.as_deref().is_some_and(|p| map.get(short(p)).is_some_and(|r| dead.ranks.iter().any(|d| r.contains(d))))).take(2).map(|c| c.hit.evidence()).collect();
+    dead.evidence = complaints
+        .iter()
+        .filter(|c| c.peer.as_deref().is_some_and(|p| map.get(short(p)).is_some_and(|r| dead.ranks.iter().any(|d| r.contains(d)))))
+        .take(2)
+        .map(|c| c.hit.evidence())
+        .collect();
     dead
 }
 
@@ -116,7 +121,11 @@ fn choose(s: &Signs<'_>) -> Dead {
         return pick(s.gone, Confidence::Likely, "Its log just ends while all others print the end of the communicator. A log that was cut is the alternative.");
     }
     if !named_quiet.is_empty() {
-        return pick(&named_quiet, Confidence::Likely, "The survivors name its host, and its own log ends without any complaint. A broken link between the two hosts is the alternative; then both sides would complain.");
+        return pick(
+            &named_quiet,
+            Confidence::Likely,
+            "The survivors name its host, and its own log ends without any complaint. A broken link between the two hosts is the alternative; then both sides would complain.",
+        );
     }
     let none = BTreeSet::new();
     if s.any_death {
@@ -129,7 +138,11 @@ fn choose(s: &Signs<'_>) -> Dead {
     if s.quiet.len() == 1 {
         return pick(s.quiet, if s.strong { Confidence::Likely } else { Confidence::Possible }, "It is the only rank that neither complains nor prints an end.");
     }
-    pick(&none, if s.strong { Confidence::Likely } else { Confidence::Possible }, "A peer closed its connection or vanished in the middle of the work; these lines do not say which rank it was.")
+    pick(
+        &none,
+        if s.strong { Confidence::Likely } else { Confidence::Possible },
+        "A peer closed its connection or vanished in the middle of the work; these lines do not say which rank it was.",
+    )
 }
 
 /// A broken store speaks of the process that holds it: rank 0's.

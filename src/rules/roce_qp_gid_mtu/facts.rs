@@ -125,7 +125,9 @@ impl<'a> Facts<'a> {
 
     /// Data had passed before: a collective finished, or a rank went through to its end.
     pub fn worked_before(&self) -> bool {
-        self.ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())) || p.log.comms.iter().any(|c| c.end.as_ref().is_some_and(|(aborted, _)| !aborted)))
+        self.ask.procs().any(|(_, p)| {
+            p.log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())) || p.log.comms.iter().any(|c| c.end.as_ref().is_some_and(|(aborted, _)| !aborted))
+        })
     }
 
     /// Something else killed a rank: its peers see status 12 as well.
@@ -137,9 +139,8 @@ impl<'a> Facts<'a> {
     /// A rank of another host whose log just ends, without a word of failure or farewell, while others print theirs.
     pub fn silent_peer(&self) -> Option<usize> {
         let complaining: BTreeSet<&str> = self.failures.iter().map(|f| f.hit.host()).collect();
-        let voiced = |p: &crate::job::Proc| {
-            p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != crate::digest::SampleLevel::Info))
-        };
+        let voiced =
+            |p: &crate::job::Proc| p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != crate::digest::SampleLevel::Info));
         let (loud, silent): (Vec<_>, Vec<_>) = self.ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
         let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
         let elsewhere = |host: &str| complaining.len() == 1 && !complaining.contains(host);

@@ -78,8 +78,9 @@ fn classes(facts: &Facts<'_>) -> Option<Reading> {
     let pair = facts.pairs().find(|(_, l, r)| l.classes_differ(*r)).map(|(f, l, r)| (f.hit.evidence(), l, r));
     let across = || {
         let ends: Vec<_> = facts.ends.iter().filter_map(|e| Some((e, e.gid?))).collect();
-        ends.iter()
-            .find_map(|(a, g)| ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h)))
+        ends.iter().find_map(|(a, g)| {
+            ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h))
+        })
     };
     let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(across)?;
     let text = format!(
@@ -132,7 +133,10 @@ fn pinned(facts: &Facts<'_>) -> Option<Reading> {
         return None;
     }
     let said: Vec<String> = values.iter().map(|(value, hosts)| format!("{value} on {}", hosts.iter().copied().collect::<Vec<_>>().join(", "))).collect();
-    let why = format!("NCCL_IB_GID_INDEX is set to {}. Where these entries are of different kinds (link-local RoCE v1, IPv4 RoCE v2) the ends cannot reach each other.", said.join(" and "));
+    let why = format!(
+        "NCCL_IB_GID_INDEX is set to {}. Where these entries are of different kinds (link-local RoCE v1, IPv4 RoCE v2) the ends cannot reach each other.",
+        said.join(" and ")
+    );
     Some(Reading::new(Fault::Gid, Confidence::Certain, format!("nodes pin different GID indexes ({})", said.join("; ")), why).with(pins(facts)))
 }
 
@@ -204,7 +208,11 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
             "the GID's device is gone",
             "Errno 19: the GID index names an entry without a network device. A pinned index no longer fits a GID table that moved, or the interface was taken down or renamed.",
         ),
-        61 => (Fault::Gid, "the GID entry is empty", "Errno 61: the GID index names an empty entry on this end or the peer's. The GID table moves with boot order, link events and addresses."),
+        61 => (
+            Fault::Gid,
+            "the GID entry is empty",
+            "Errno 61: the GID index names an empty entry on this end or the peer's. The GID table moves with boot order, link events and addresses.",
+        ),
         101 => (
             Fault::Path,
             "no route to the peer's GID",
@@ -233,7 +241,8 @@ fn no_answer(facts: &Facts<'_>) -> Reading {
             format!("The driver refused to connect the queue pair and the log does not say why; GID index, route and link are the usual reasons.{}", pinned_words(facts)),
         );
     }
-    let base = "Completion status 12 means that the peer's HCA never acknowledged: packets are lost on the way (GID, MTU, link, switch or firewall), or nobody lives there any more.";
+    let base =
+        "Completion status 12 means that the peer's HCA never acknowledged: packets are lost on the way (GID, MTU, link, switch or firewall), or nobody lives there any more.";
     let mut reading = Reading::new(Fault::NoAnswer, Confidence::Likely, "the peer never answers (status 12)", base).with(pins(facts));
     doubt(facts, &mut reading);
     reading
