@@ -52,10 +52,15 @@ fn no_interface(ask: Ask<'_>) -> Option<Finding> {
             format!("NCCL_SOCKET_IFNAME={} matches no interface{place}", s.value),
             format!("NCCL_SOCKET_IFNAME={} lets no network interface of this host pass, so the rank cannot take part in the bootstrap.", s.value),
         ),
-        (None, None) => (format!("No network interface fits{place}"), "No interface of this host fits NCCL_SOCKET_IFNAME or the address family (NCCL_SOCKET_FAMILY), so the rank cannot take part in the bootstrap.".to_owned()),
+        (None, None) => (
+            format!("No network interface fits{place}"),
+            "No interface of this host fits NCCL_SOCKET_IFNAME or the address family (NCCL_SOCKET_FAMILY), so the rank cannot take part in the bootstrap.".to_owned(),
+        ),
     };
     if let Some(hca) = setting.as_ref().and_then(|s| network::wanted(s.value).into_iter().find(|n| network::is_hca(n))) {
-        why.push_str(&format!(" {hca} is the name of an RDMA device: it belongs into NCCL_IB_HCA; NCCL_SOCKET_IFNAME wants the network interface of the same link (`rdma link show` gives the pair)."));
+        why.push_str(&format!(
+            " {hca} is the name of an RDMA device: it belongs into NCCL_IB_HCA; NCCL_SOCKET_IFNAME wants the network interface of the same link (`rdma link show` gives the pair)."
+        ));
     } else {
         why.push_str(" Interface names differ between hosts and are case-sensitive; the value is a prefix unless it begins with `=`.");
     }
@@ -75,7 +80,13 @@ fn wrong_id(ask: Ask<'_>) -> Option<Finding> {
         Some(addr) => format!("{} has no interface in the subnet of {addr}", ranks_text(&ranks_of(&hits))),
         None => format!("NCCL_COMM_ID={id} is not HOST:PORT"),
     };
-    let mut f = start(Confidence::Certain, Severity::Error, title, "NCCL_COMM_ID says where the root of the bootstrap listens. This rank cannot get there with the interfaces it has.".to_owned(), &hits);
+    let mut f = start(
+        Confidence::Certain,
+        Severity::Error,
+        title,
+        "NCCL_COMM_ID says where the root of the bootstrap listens. This rank cannot get there with the interfaces it has.".to_owned(),
+        &hits,
+    );
     f.fixes = vec![advice::interface(ask, None)];
     f.verify = advice::verify();
     Some(f)
@@ -88,7 +99,9 @@ fn no_address(ask: Ask<'_>) -> Option<Finding> {
     let setting = ask.settings("NCCL_SOCKET_IFNAME").into_iter().next();
     let confidence = if setting.is_some() { Confidence::Likely } else { Confidence::Possible };
     let value = setting.as_ref().map_or_else(|| "the interface filter".to_owned(), |s| format!("NCCL_SOCKET_IFNAME={}", s.value));
-    let why = format!("A rank tried to connect to an address that was never filled in. That happens where {value} matches no interface of a host and an old version goes on without one. Two library versions in one job are the other reading.");
+    let why = format!(
+        "A rank tried to connect to an address that was never filled in. That happens where {value} matches no interface of a host and an old version goes on without one. Two library versions in one job are the other reading."
+    );
     let mut f = start(confidence, Severity::Error, format!("A rank advertises no address: {value} matches nothing"), why, &hits);
     f.evidence.extend(setting.map(|s| s.evidence()));
     f.fixes = vec![advice::interface(ask, None)];
@@ -131,7 +144,9 @@ impl Answer {
             Self::NoRoute => "No route to host: a firewall rejects the packets, or the address lies behind an interface that does not lead there.",
             Self::Unreachable => "Network is unreachable: this host has no route to that network, so the peer advertises an interface that this host does not share.",
             Self::TimedOut => "The connection timed out: packets are dropped by a firewall, or the address leads nowhere.",
-            Self::Refused => "Connection refused: nobody listens there. Either the address belongs to another machine than meant (docker0, a bridge, lo), or the rank behind it never started or is gone.",
+            Self::Refused => {
+                "Connection refused: nobody listens there. Either the address belongs to another machine than meant (docker0, a bridge, lo), or the rank behind it never started or is gone."
+            }
             Self::Aborted => "The connection was given up after many refusals: nobody listens at that address for this job.",
         }
     }
@@ -145,7 +160,12 @@ impl Answer {
 fn refused(ask: Ask<'_>) -> Option<Finding> {
     let retries: Vec<Hit<'_>> = ask.hits("socket.connect_retry").into_iter().filter(|h| lasting(ask, h)).collect();
     let final_ones = ask.any_of(&["socket.connect_failed", "socket.retries_exceeded"]);
-    let failed: Vec<(Hit<'_>, Answer)> = final_ones.iter().chain(&retries).filter_map(|h| Answer::of(h).map(|a| (*h, a))).filter(|(h, a)| early(ask, h) || (a.is_path() && h.entry.kind != "socket.connect_retry")).collect();
+    let failed: Vec<(Hit<'_>, Answer)> = final_ones
+        .iter()
+        .chain(&retries)
+        .filter_map(|h| Answer::of(h).map(|a| (*h, a)))
+        .filter(|(h, a)| early(ask, h) || (a.is_path() && h.entry.kind != "socket.connect_retry"))
+        .collect();
     let (hit, answer) = *failed.iter().find(|(_, a)| a.is_path()).or_else(|| failed.first())?;
     let over = failed.iter().any(|(h, _)| h.entry.kind != "socket.connect_retry");
     let target = hit.get("addr").map(network::host_part).filter(|a| !a.is_empty());
@@ -226,7 +246,10 @@ fn dead_end(ask: Ask<'_>) -> Option<Finding> {
     let wifi = Link::of(iface) == Link::Wifi || Link::of(iface) == Link::Vpn;
     let confidence = if wifi { Confidence::Possible } else { Confidence::Likely };
     let title = format!("{} advertises {iface}, {text}", capital(&ranks_text(&ranks_of(&hits)), &hosts_of(&hits)));
-    let why = format!("The ranks run on several nodes and none got past the bootstrap. The address on {iface} ({}) is what the others must connect to, and {iface} is {text}.", first.get("ip").unwrap_or_default());
+    let why = format!(
+        "The ranks run on several nodes and none got past the bootstrap. The address on {iface} ({}) is what the others must connect to, and {iface} is {text}.",
+        first.get("ip").unwrap_or_default()
+    );
     let mut f = start(confidence, Severity::Error, title, why, &hits);
     f.evidence.extend(ask.settings("NCCL_SOCKET_IFNAME").first().map(super::query::SettingHit::evidence));
     f.fixes = advice::fixes(ask, first.get("ip"));
@@ -275,6 +298,19 @@ fn silent(ask: Ask<'_>) -> Option<Finding> {
 
 /// Any warning or failure: then it is not silence.
 fn troubled(ask: Ask<'_>) -> bool {
-    let fatal = ["app.", "gpu.", "torch.watchdog", "launch", "kernel.", "socket.wrong", "socket.accept_failed", "bootstrap.truncated", "bootstrap.rank", "version.", "warn.unknown", "init.backtrace"];
+    let fatal = [
+        "app.",
+        "gpu.",
+        "torch.watchdog",
+        "launch",
+        "kernel.",
+        "socket.wrong",
+        "socket.accept_failed",
+        "bootstrap.truncated",
+        "bootstrap.rank",
+        "version.",
+        "warn.unknown",
+        "init.backtrace",
+    ];
     ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| fatal.iter().any(|f| e.kind.starts_with(f))))
 }

@@ -93,7 +93,9 @@ fn case_of<'a>(ask: Ask<'a>, comm: &'a Comm, choice: &Choice<'a>) -> Case<'a> {
 fn by_interfaces(ask: Ask<'_>) -> Option<Case<'_>> {
     if !ask.multi_node()
         || ask.has("net.using")
-        || ask.has("net.plugin_assigned") || ask.has("net.none") || ask.has("net.not_found")
+        || ask.has("net.plugin_assigned")
+        || ask.has("net.none")
+        || ask.has("net.not_found")
         || ask.job.procs.iter().flat_map(|p| &p.log.comms).flat_map(|c| &c.channels).any(|c| !c.net.is_empty())
     {
         return None;
