@@ -144,11 +144,11 @@ fn magic(ask: Ask<'_>) -> Option<Finding> {
     if ask.procs().any(|(p, _)| network::bootstrapped(ask, p)) {
         return None;
     }
-    let peer = first.get("peer").map_or_else(|| "somebody".to_owned(), |p| network::host_part(p).to_owned());
-    let known = ask.hits("bootstrap.using").iter().any(|h| h.get("ip") == Some(peer.as_str()));
+    let peer = first.get("peer").map(network::host_part);
+    let known = ask.hits("bootstrap.using").iter().any(|h| peer.is_some() && h.get("ip") == peer);
     let confidence = if known { Confidence::Likely } else { Confidence::Possible };
     let why = "A connection carried another job's number and was turned away. If it came from a rank of this job, that rank got the id of another launch; if not, it is another job on the same port, a health check or a port scanner, which does no harm by itself.";
-    Some(of_hits(confidence, format!("A connection from {peer} belongs to another job"), why, &hits))
+    Some(of_hits(confidence, format!("A connection{} belongs to another job", peer.map_or_else(String::new, |p| format!(" from {p}"))), why, &hits))
 }
 
 fn fixes() -> Vec<Fix> {

@@ -26,7 +26,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     if ask.hits("host.topo_row").iter().any(|h| h.text().split_whitespace().any(|w| w == "OK" || w.strip_prefix("NV").is_some_and(|n| n.parse::<u32>().is_ok()))) {
         left.extend(ask.switched_on("NCCL_P2P_DISABLE").map(|s| (s, "switches P2P off between GPUs whose topology offers it")));
     }
-    if ask.version().is_some_and(|v| v >= (2, 21, 0)) {
+    // Where the pinned entry has just failed, that is the finding.
+    if ask.version().is_some_and(|v| v >= (2, 21, 0)) && ask.any_of(&["ib.modify_qp", "ib.completion"]).is_empty() {
         let pinned = ask.setting_where("NCCL_IB_GID_INDEX", |v| v.parse::<i64>().is_ok_and(|n| n >= 0));
         left.extend(
             pinned.map(|s| (s, "pins a GID index; since 2.21 the library finds the right entry on each node by itself, and a pinned number breaks when the table changes")),
