@@ -12,6 +12,7 @@ mod runs;
 mod transports;
 
 pub use compare::{Outlier, outliers};
+pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};
 use crate::event::{Library, Stage};
