@@ -189,7 +189,10 @@ fn module() -> Fix {
     Fix {
         title: "Load the peer-memory module, or use a kernel and driver with DMA-BUF".to_owned(),
         when: "The GPUs support it (data centre cards).".to_owned(),
-        commands: vec!["lsmod | grep -e nvidia_peermem; sudo modprobe nvidia-peermem".to_owned(), "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf   # permanently".to_owned()],
+        commands: vec![
+            "lsmod | grep -e nvidia_peermem; sudo modprobe nvidia-peermem".to_owned(),
+            "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf   # permanently".to_owned(),
+        ],
         needs: "root".to_owned(),
         cost: "None.".to_owned(),
         undo: "sudo rmmod nvidia-peermem".to_owned(),

@@ -230,7 +230,8 @@ const fn status(code: i64, name: &'static str, meaning: &'static str, look: &'st
 }
 
 const REGISTRATION: &str = "Look at the registration of GPU memory: GPU Direct RDMA (peermem or DMA-BUF), the IOMMU and ACS, and whether buffers are freed while a transfer runs.";
-const AGREEMENT: &str = "Both ends must run the same library, the same plugin and the same NCCL_BUFFSIZE, NCCL_ALGO and NCCL_PROTO; compare their settings, then suspect the HCA's firmware.";
+const AGREEMENT: &str =
+    "Both ends must run the same library, the same plugin and the same NCCL_BUFFSIZE, NCCL_ALGO and NCCL_PROTO; compare their settings, then suspect the HCA's firmware.";
 const FIRMWARE: &str = "Look at the HCA's firmware and driver, and at the kernel log of both nodes for mlx5 errors.";
 
 /// All statuses of `enum ibv_wc_status`.
@@ -239,7 +240,12 @@ pub const STATUSES: &[Status] = &[
     status(2, "LOC_QP_OP_ERR", "the local queue pair could not execute the request", FIRMWARE),
     status(3, "LOC_EEC_OP_ERR", "a local error of an end-to-end context", FIRMWARE),
     status(4, "LOC_PROT_ERR", "a local protection error: the HCA may not touch the local buffer, because its memory is not (or no longer) registered", REGISTRATION),
-    status(5, "WR_FLUSH_ERR", "a flushed request: the queue pair was already in its error state", "The first completion that is not a flush, on this rank or on its peer, names the cause."),
+    status(
+        5,
+        "WR_FLUSH_ERR",
+        "a flushed request: the queue pair was already in its error state",
+        "The first completion that is not a flush, on this rank or on its peer, names the cause.",
+    ),
     status(6, "MW_BIND_ERR", "a memory window could not be bound", FIRMWARE),
     status(7, "BAD_RESP_ERR", "a bad response from the peer's HCA", FIRMWARE),
     status(8, "LOC_ACCESS_ERR", "a local access error: the peer wrote to memory that does not allow it", REGISTRATION),
@@ -305,10 +311,7 @@ mod tests {
     #[test]
     fn device_lists_of_all_forms() {
         let names = |list: &str| devices(list).into_iter().map(|d| (d.index, d.name, d.layer)).collect::<Vec<_>>();
-        assert_eq!(
-            names("[0]mlx5_0:1/RoCE [1]ibp0:1/IB/SHARP [RO]"),
-            vec![(Some(0), "mlx5_0".to_owned(), Layer::Roce), (Some(1), "ibp0".to_owned(), Layer::InfiniBand)]
-        );
+        assert_eq!(names("[0]mlx5_0:1/RoCE [1]ibp0:1/IB/SHARP [RO]"), vec![(Some(0), "mlx5_0".to_owned(), Layer::Roce), (Some(1), "ibp0".to_owned(), Layer::InfiniBand)]);
         assert_eq!(names("[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} [RO]").len(), 2);
         assert!(devices("").is_empty());
     }

@@ -184,7 +184,10 @@ fn fixes(kind: Kind, hca: &str) -> Vec<Fix> {
         _ => Fix {
             title: "Mend the link: cable, transceiver, switch port".to_owned(),
             when: "The counters grow or the kernel tells of link changes.".to_owned(),
-            commands: vec![format!("sudo mlxlink -d {hca} -c -e   # signal quality, cable and error counters"), "Swap cable and transceiver with a good port and see which one the errors follow.".to_owned()],
+            commands: vec![
+                format!("sudo mlxlink -d {hca} -c -e   # signal quality, cable and error counters"),
+                "Swap cable and transceiver with a good port and see which one the errors follow.".to_owned(),
+            ],
             needs: "root".to_owned(),
             cost: "The port is away while the cable is changed.".to_owned(),
             undo: String::new(),
@@ -235,7 +238,9 @@ mod tests {
 
     #[test]
     fn harmless_events_are_no_alarm() {
-        let text = format!("{USING}hosta:11:12 [0] NCCL WARN NET/IB : mlx5_1:1 Got non-fatal async event: client reregistration(17)\nhosta:11:12 [0] NCCL WARN NET/IB : mlx5_1:1 GID table changed\n");
+        let text = format!(
+            "{USING}hosta:11:12 [0] NCCL WARN NET/IB : mlx5_1:1 Got non-fatal async event: client reregistration(17)\nhosta:11:12 [0] NCCL WARN NET/IB : mlx5_1:1 GID table changed\n"
+        );
         let analysis = analyze_texts(&[("rank0.log", &text)]);
         assert!(found(&analysis).is_none_or(|f| f.severity == Severity::Info), "{:?}", analysis.findings);
     }

@@ -44,7 +44,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     finding.hosts = hosts_of(&hits);
     finding.evidence = hits.iter().take(4).chain(limits.iter().take(2)).map(Hit::evidence).collect();
     finding.fixes = fixes();
-    finding.avoid = vec!["Smaller NCCL_BUFFSIZE or fewer channels: it fails later, with more ranks on the node.".to_owned(), "NCCL_IB_DISABLE=1 sends the data over TCP.".to_owned()];
+    finding.avoid =
+        vec!["Smaller NCCL_BUFFSIZE or fewer channels: it fails later, with more ranks on the node.".to_owned(), "NCCL_IB_DISABLE=1 sends the data over TCP.".to_owned()];
     finding.verify = vec!["grep 'Max locked memory' /proc/$PID_OF_A_RANK/limits says unlimited, inside the container and under the scheduler.".to_owned()];
     vec![finding]
 }
@@ -77,7 +78,9 @@ fn subject(hits: &[Hit<'_>]) -> String {
 
 fn why(first: &Hit<'_>, limits: &[Hit<'_>], call: &str) -> String {
     let mut text = if bare(first) {
-        format!("{call} failed as soon as RDMA connections were made. This version of NCCL does not print the reason; a limit on locked memory is the usual one, a sick HCA the other.")
+        format!(
+            "{call} failed as soon as RDMA connections were made. This version of NCCL does not print the reason; a limit on locked memory is the usual one, a sick HCA the other."
+        )
     } else {
         format!("{call} was refused with 'Cannot allocate memory'. RDMA pins host memory, and the process may not pin as much as it needs; it is host memory, not GPU memory.")
     };

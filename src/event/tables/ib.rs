@@ -63,8 +63,8 @@ pub const SHAPES: &[Shape] = &[
     shape("ib.completion", "*NET/IB~: Got completion from peer {!peer} with status={status_name}({!status:d}) opcode={}({opcode:d}) {}vendor_err={vendor:d} {}hca {!hca}", "2.28.7", "", "transport/net_ib.cc", COMPLETION).any(),
     shape("ib.completion", "*NET/IB~: Got completion from peer {!peer} with status={status_name}({!status:d}) opcode={}({opcode:d})", "2.28.7", "", "transport/net_ib.cc", COMPLETION).any(),
     // Exceptions of torch that lost their line ends.
-    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}Got completion from peer {!peer} with error {!status:d}, opcode {opcode:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),
-    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}Got completion from peer {!peer} with status={!status:d} opcode={opcode:d}", "2.20.3", "2.28.3", "transport/net_ib.cc", COMPLETION).any(),
+    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}NCCL version {version:w} {}Got completion from peer {!peer} with error {!status:d}, opcode {opcode:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),
+    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}NCCL version {version:w} {}Got completion from peer {!peer} with status={!status:d} opcode={opcode:d}", "2.20.3", "2.28.3", "transport/net_ib.cc", COMPLETION).any(),
     // Lines that a paste or a dying process cut behind the status.
     shape("ib.completion", "*NET/IB~: Got completion with error {!status:d}", "2.5.6", "2.9.9", "transport/net_ib.cc", COMPLETION).any(),
     shape("ib.completion", "*NET/IB~: Got completion from peer {!peer} with error {!status:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),

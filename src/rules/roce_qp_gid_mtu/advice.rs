@@ -58,7 +58,9 @@ fn unpin(facts: &Facts<'_>) -> Option<Fix> {
 fn index(hca: &str) -> Fix {
     Fix {
         title: "Find the right GID on each node: RoCE v2, the fabric's interface, IPv4-mapped".to_owned(),
-        when: "NCCL is older than 2.21, or its own choice is wrong. The index differs between nodes and moves with boots and link events: find it on each node and export it there.".to_owned(),
+        when:
+            "NCCL is older than 2.21, or its own choice is wrong. The index differs between nodes and moves with boots and link events: find it on each node and export it there."
+                .to_owned(),
         commands: vec![
             "show_gids   # the row of this HCA that says v2 and holds the IPv4 address of the fabric's interface".to_owned(),
             format!(
@@ -156,11 +158,14 @@ pub fn avoid(reading: &Reading) -> Vec<String> {
 /// How to see that it is mended.
 pub fn verify(facts: &Facts<'_>, reading: &Reading) -> Vec<String> {
     let hca = device(facts);
-    let mut list = vec![format!("ib_write_bw -d {hca} -F --report_gbits   # on one node, then on the other: ib_write_bw -d {hca} -F --report_gbits FIRST_NODE; exactly these two devices")];
+    let mut list =
+        vec![format!("ib_write_bw -d {hca} -F --report_gbits   # on one node, then on the other: ib_write_bw -d {hca} -F --report_gbits FIRST_NODE; exactly these two devices")];
     if reading.fault != Fault::Fabric {
         list.push("show_gids on both ends: the index in use is RoCE v2, on the fabric's interface, with its IPv4 address.".to_owned());
         list.push(format!("ip link show $(ls /sys/class/infiniband/{hca}/device/net | head -n 1): the same mtu on both ends."));
     }
-    list.push("With NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET the queue pair lines of both ends show the same mtu and GIDs of the same kind, and a collective finishes.".to_owned());
+    list.push(
+        "With NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET the queue pair lines of both ends show the same mtu and GIDs of the same kind, and a collective finishes.".to_owned(),
+    );
     list
 }

@@ -65,12 +65,22 @@ pub fn read(facts: &Facts<'_>) -> Reading {
     if facts.layer == Some(Layer::InfiniBand) {
         return infiniband(facts);
     }
-    let certain = classes(facts).or_else(|| empty(facts)).or_else(|| beyond(facts)).or_else(|| mtu(facts)).or_else(|| pinned(facts));
-    if let Some(reading) = certain {
+    if let Some(reading) = classes(facts).or_else(|| empty(facts)).or_else(|| beyond(facts)) {
+        return reading;
+    }
+    if let Some(mut reading) = mtu(facts).or_else(|| pinned(facts)) {
+        // Differing values that data passed with are no proof.
+        if facts.only_unanswered() && (facts.worked_before() || facts.silent_peer().is_some()) {
+            doubt(facts, &mut reading);
+        }
         return reading;
     }
     let likely = mixed(facts).or_else(|| link_local(facts)).or_else(|| subnets(facts)).or_else(|| errno(facts));
-    likely.unwrap_or_else(|| no_answer(facts))
+    let mut reading = likely.unwrap_or_else(|| no_answer(facts));
+    if facts.only_unanswered() {
+        doubt(facts, &mut reading);
+    }
+    reading
 }
 
 /// fe80 on one side, an IPv4 address on the other.
@@ -78,8 +88,9 @@ fn classes(facts: &Facts<'_>) -> Option<Reading> {
     let pair = facts.pairs().find(|(_, l, r)| l.classes_differ(*r)).map(|(f, l, r)| (f.hit.evidence(), l, r));
     let across = || {
         let ends: Vec<_> = facts.ends.iter().filter_map(|e| Some((e, e.gid?))).collect();
-        ends.iter()
-            .find_map(|(a, g)| ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h)))
+        ends.iter().find_map(|(a, g)| {
+            ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h))
+        })
     };
     let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(across)?;
     let text = format!(
@@ -132,7 +143,10 @@ fn pinned(facts: &Facts<'_>) -> Option<Reading> {
         return None;
     }
     let said: Vec<String> = values.iter().map(|(value, hosts)| format!("{value} on {}", hosts.iter().copied().collect::<Vec<_>>().join(", "))).collect();
-    let why = format!("NCCL_IB_GID_INDEX is set to {}. Where these entries are of different kinds (link-local RoCE v1, IPv4 RoCE v2) the ends cannot reach each other.", said.join(" and "));
+    let why = format!(
+        "NCCL_IB_GID_INDEX is set to {}. Where these entries are of different kinds (link-local RoCE v1, IPv4 RoCE v2) the ends cannot reach each other.",
+        said.join(" and ")
+    );
     Some(Reading::new(Fault::Gid, Confidence::Certain, format!("nodes pin different GID indexes ({})", said.join("; ")), why).with(pins(facts)))
 }
 
@@ -145,7 +159,7 @@ fn mixed(facts: &Facts<'_>) -> Option<Reading> {
     let devices = ib::used(&lists);
     let names = |layer: Layer| devices.iter().filter(|d| d.layer == layer).map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ");
     let why = format!(
-        "NCCL uses InfiniBand devices ({}) and RoCE devices ({}) side by side as if they were rails of one fabric. The RoCE port often has no path to the other node, or only a link-local GID; its transfers get no answer. A dead peer would look the same, so check that all ranks were alive.",
+        "NCCL uses InfiniBand devices ({}) and RoCE devices ({}) side by side as if they were rails of one fabric. The RoCE port often has no path to the other node, or only a link-local GID; its transfers get no answer.",
         names(Layer::InfiniBand),
         names(Layer::Roce)
     );
@@ -162,7 +176,7 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
     }
     let proof: Vec<Evidence> = facts.ends.iter().filter(|e| e.gid.is_some_and(local)).take(2).map(|e| e.hit.evidence()).collect();
     let why = format!(
-        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{} A peer that died would look alike.",
+        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{}",
         pinned_words(facts)
     );
     Some(Reading::new(Fault::Gid, Confidence::Likely, "link-local GIDs (RoCE v1) are in use", why).with(pins(facts)).with(proof))
@@ -172,7 +186,7 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
 fn subnets(facts: &Facts<'_>) -> Option<Reading> {
     let (_, local, remote) = facts.pairs().find(|(_, l, r)| l.subnet().zip(r.subnet()).is_some_and(|(a, b)| a != b))?;
     let why = format!(
-        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE; a dead peer would look the same where only completions failed."
+        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours."
     );
     Some(Reading::new(Fault::Path, Confidence::Likely, "the ends are in different subnets", why))
 }
@@ -204,7 +218,11 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
             "the GID's device is gone",
             "Errno 19: the GID index names an entry without a network device. A pinned index no longer fits a GID table that moved, or the interface was taken down or renamed.",
         ),
-        61 => (Fault::Gid, "the GID entry is empty", "Errno 61: the GID index names an empty entry on this end or the peer's. The GID table moves with boot order, link events and addresses."),
+        61 => (
+            Fault::Gid,
+            "the GID entry is empty",
+            "Errno 61: the GID index names an empty entry on this end or the peer's. The GID table moves with boot order, link events and addresses.",
+        ),
         101 => (
             Fault::Path,
             "no route to the peer's GID",
@@ -233,10 +251,9 @@ fn no_answer(facts: &Facts<'_>) -> Reading {
             format!("The driver refused to connect the queue pair and the log does not say why; GID index, route and link are the usual reasons.{}", pinned_words(facts)),
         );
     }
-    let base = "Completion status 12 means that the peer's HCA never acknowledged: packets are lost on the way (GID, MTU, link, switch or firewall), or nobody lives there any more.";
-    let mut reading = Reading::new(Fault::NoAnswer, Confidence::Likely, "the peer never answers (status 12)", base).with(pins(facts));
-    doubt(facts, &mut reading);
-    reading
+    let base =
+        "Completion status 12 means that the peer's HCA never acknowledged: packets are lost on the way (GID, MTU, link, switch or firewall), or nobody lives there any more.";
+    Reading::new(Fault::NoAnswer, Confidence::Likely, "the peer never answers (status 12)", base).with(pins(facts))
 }
 
 /// A dead peer gives status 12 as well.
@@ -262,7 +279,7 @@ fn infiniband(facts: &Facts<'_>) -> Reading {
     let lead = facts.lead();
     let number = lead.errno.map_or(String::new(), |n| format!(" (errno {n})"));
     let why = format!(
-        "The port is InfiniBand, where the subnet manager gives the addresses: no GID index is involved.{} Look at the subnet manager, the port's LID and state, the partition (P_Key) and the cable; a peer that died would look the same where completions failed.",
+        "The port is InfiniBand, where the subnet manager gives the addresses: no GID index is involved.{} Look at the subnet manager, the port's LID and state, the partition (P_Key) and the cable.",
         if lead.what == What::NoAnswer { " Status 12 means that the peer's HCA never acknowledged." } else { " The queue pair could not be connected." }
     );
     let what = if lead.what == What::NoAnswer { "no answer over InfiniBand (status 12)".to_owned() } else { format!("no path over InfiniBand{number}") };
