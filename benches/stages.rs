@@ -70,14 +70,18 @@ fn median(runs: u64, stage: Stage, log: &[u8]) -> (f64, usize) {
 /// Records with a header.
 fn lines(log: &[u8]) -> usize {
     let mut found = 0;
-    for_blocks(log, |block, arena| records(block, arena, |record| found += usize::from(record.header.is_some())));
+    for_blocks(log, |block, arena| {
+        records(block, arena, |record| found += usize::from(record.header.is_some()));
+    });
     found
 }
 
 /// Records that mean something.
 fn events(log: &[u8]) -> usize {
     let mut found = 0;
-    for_blocks(log, |block, arena| records(block, arena, |record| found += usize::from(event::parse(&record).is_some())));
+    for_blocks(log, |block, arena| {
+        records(block, arena, |record| found += usize::from(event::parse(&record).is_some()));
+    });
     found
 }
 

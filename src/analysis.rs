@@ -61,13 +61,18 @@ pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
 
 /// Analyses texts in memory: (name, content).
 pub fn analyze_texts(texts: &[(&str, &str)]) -> Analysis {
+    analyze_bytes(&texts.iter().map(|(name, text)| (*name, text.as_bytes())).collect::<Vec<_>>())
+}
+
+/// Analyses logs in memory: (name, content).
+pub fn analyze_bytes(texts: &[(&str, &[u8])]) -> Analysis {
     let mut digest = Digest::default();
     for (i, (name, text)) in texts.iter().enumerate() {
         let arena = Bump::new();
-        let parsed = map(text.as_bytes(), &arena);
+        let parsed = map(text, &arena);
         let mut folder = Folder::new(i as u32, (*name).to_owned());
         let bytes = text.len() as u64;
-        folder.fold(&parsed, Span { offset: 0, bytes, open_end: !text.is_empty() && !text.ends_with('\n'), closes_open_line: false });
+        folder.fold(&parsed, Span { offset: 0, bytes, open_end: text.last().is_some_and(|b| *b != b'\n'), closes_open_line: false });
         let (info, processes) = folder.finish(bytes);
         digest.streams.push(info);
         digest.processes.extend(processes);

@@ -64,7 +64,7 @@ impl Setup {
             );
             say(&task, &format!("NET/IB : Made virtual device [{i}] name=mlx5_{i} speed=400000 ndevs=1"));
         }
-        let list: String = (0..PER_HOST).map(|i| format!("[{i}]mlx5_{i}:1/RoCE ")).collect();
+        let list = join((0..PER_HOST).map(|i| format!("[{i}]mlx5_{i}:1/RoCE ")));
         say(&task, &format!("NET/IB : Using {list}[RO]; OOB eth0:{}<0>", self.address));
         say(&task, "Initialized NET plugin IB");
         out.extend_from_slice(text.as_bytes());
@@ -95,19 +95,19 @@ impl Setup {
         say(&format!("{name} - Init START"));
         say("Bootstrap timings total 0.021840 (create 0.000031, send 0.000152, recv 0.004418, ring 0.001207, delay 0.000001)");
         if detail {
-            self.graph(&mut say);
+            graph(&mut say);
         }
         say(&format!("Setting affinity for GPU {device} to 0-55"));
         say(&format!("NVLS multicast support is available on dev {device} (NVLS_NCHANNELS 16)"));
         let local_rank = local.iter().position(|m| *m == self.rank).unwrap_or(0);
         say(&format!("comm 0x{:012x} rank {me} nRanks {n} nNodes {} localRanks {} localRank {local_rank} MNNVL 0", group.comm, hosts.len(), local.len()));
         if me == 0 {
-            let ring: String = (0..n.min(24)).map(|r| format!(" {r}")).collect();
+            let ring = join((0..n.min(24)).map(|r| format!(" {r}")));
             (0..CHANNELS).for_each(|c| say(&format!("Channel {c:02}/{CHANNELS:02} :{ring}{}", if n > 24 { " ..." } else { "" })));
         }
         let up = if me == 0 { -1 } else { me as i64 - 1 };
         let down = if me as usize + 1 == n { -1 } else { me as i64 + 1 };
-        let trees: String = (0..CHANNELS).map(|c| format!(" [{c}] {down}/-1/-1->{me}->{up}")).collect();
+        let trees = join((0..CHANNELS).map(|c| format!(" [{c}] {down}/-1/-1->{me}->{up}")));
         say(&format!("Trees{trees}"));
         say("P2P Chunksize set to 524288");
         say("PROFILER/Plugin: Could not find: libnccl-profiler.so. ");
@@ -122,49 +122,8 @@ impl Setup {
         say(&format!(
             "Init timings - ncclCommInitRankConfig: rank {me} nranks {n} total 1.42 (kernels 0.21, alloc 0.05, bootstrap 0.02, allgathers 0.01, topo 0.98, graphs 0.07, connections 0.06, rest 0.02)"
         ));
-        self.channels(group, &mut say);
+        channels(group, &mut say);
         say("Connected all rings, use ring PXN 0 GDR 1");
-    }
-
-    /// Topology as the GRAPH subsystem shows it.
-    fn graph(&self, say: &mut impl FnMut(&str)) {
-        say("=== System : maxBw 360.0 totalBw 360.0 ===");
-        say("CPU/0-0 (1/1/3)");
-        for (i, bus) in BUS.iter().enumerate() {
-            say(&format!("+ PCI[48.0] - PCI/0-{:x}000 (15b3197315b31973)", 0x11 + i * 8));
-            say(&format!("              + PCI[48.0] - GPU/0-{bus} ({i})"));
-            say("                            + NVL[360.0] - NVS/0");
-            say(&format!("              + PCI[48.0] - NIC/0-{:x}000", 0x12 + i * 8));
-            say(&format!("                            + NET[50.0] - NET/0-{i} ({i}/a088c20300{i:02x}0001/1/50.000000)"));
-            say(&format!("NET/IB : GPU Direct RDMA Enabled for HCA {i} 'mlx5_{i}'"));
-            say(&format!("GPU Direct RDMA Enabled for GPU {i} / HCA {i} (distance 4 <= 5), read 0 mode Default"));
-        }
-        say("==========================================");
-        let paths: String = BUS.iter().map(|b| format!("GPU/0-{b} (2/360.0/NVL) ")).collect();
-        BUS.iter().for_each(|b| say(&format!("GPU/0-{b} :{paths}NVS/0 (1/360.0/NVL) CPU/0-0 (3/24.0/PHB) ")));
-        say("Pattern 4, crossNic 0, nChannels 16, bw 48.000000/48.000000, type NVL/PIX, sameChannels 0");
-        let order: String = BUS.iter().map(|b| format!("GPU/0-{b} ")).collect();
-        (0..CHANNELS).for_each(|c| say(&format!(" {c} : NET/0-{} {order}NET/0-{}", c % 8, c % 8)));
-    }
-
-    fn channels(&self, group: &Group, say: &mut impl FnMut(&str)) {
-        let n = group.members.len();
-        let (me, next, prev) = (group.me as usize, (group.me as usize + 1) % n, (group.me as usize + n - 1) % n);
-        let (dev, host) = (|i: usize| group.members[i] % PER_HOST, |i: usize| group.members[i] / PER_HOST);
-        if n < 2 {
-            return;
-        }
-        for c in (0..CHANNELS).filter(|_| host(prev) != host(me)) {
-            say(&format!("Channel {c:02}/0 : {prev}[{}] -> {me}[{}] [receive] via NET/IB/{}/GDRDMA", dev(prev), dev(me), c % 8));
-        }
-        for c in 0..CHANNELS {
-            let (from, to) = (dev(me), dev(next));
-            if host(next) == host(me) {
-                say(&format!("Channel {c:02}/0 : {me}[{from}] -> {next}[{to}] via P2P/CUMEM"));
-            } else {
-                say(&format!("Channel {c:02}/0 : {me}[{from}] -> {next}[{to}] [send] via NET/IB/{}/GDRDMA", c % 8));
-            }
-        }
     }
 
     /// The last line of a communicator.
@@ -205,4 +164,52 @@ impl Block {
             out[start + at..start + at + width].copy_from_slice(format!("{fresh:0width$x}").as_bytes());
         }
     }
+}
+
+/// Topology as the GRAPH subsystem shows it.
+fn graph(say: &mut impl FnMut(&str)) {
+    say("=== System : maxBw 360.0 totalBw 360.0 ===");
+    say("CPU/0-0 (1/1/3)");
+    for (i, bus) in BUS.iter().enumerate() {
+        say(&format!("+ PCI[48.0] - PCI/0-{:x}000 (15b3197315b31973)", 0x11 + i * 8));
+        say(&format!("              + PCI[48.0] - GPU/0-{bus} ({i})"));
+        say("                            + NVL[360.0] - NVS/0");
+        say(&format!("              + PCI[48.0] - NIC/0-{:x}000", 0x12 + i * 8));
+        say(&format!("                            + NET[50.0] - NET/0-{i} ({i}/a088c20300{i:02x}0001/1/50.000000)"));
+        say(&format!("NET/IB : GPU Direct RDMA Enabled for HCA {i} 'mlx5_{i}'"));
+        say(&format!("GPU Direct RDMA Enabled for GPU {i} / HCA {i} (distance 4 <= 5), read 0 mode Default"));
+    }
+    say("==========================================");
+    let paths = join(BUS.iter().map(|b| format!("GPU/0-{b} (2/360.0/NVL) ")));
+    for bus in BUS {
+        say(&format!("GPU/0-{bus} :{paths}NVS/0 (1/360.0/NVL) CPU/0-0 (3/24.0/PHB) "));
+    }
+    say("Pattern 4, crossNic 0, nChannels 16, bw 48.000000/48.000000, type NVL/PIX, sameChannels 0");
+    let order = join(BUS.iter().map(|b| format!("GPU/0-{b} ")));
+    (0..CHANNELS).for_each(|c| say(&format!(" {c} : NET/0-{} {order}NET/0-{}", c % 8, c % 8)));
+}
+
+/// The transports of one rank's connections.
+fn channels(group: &Group, say: &mut impl FnMut(&str)) {
+    let n = group.members.len();
+    let (me, next, prev) = (group.me as usize, (group.me as usize + 1) % n, (group.me as usize + n - 1) % n);
+    let (dev, host) = (|i: usize| group.members[i] % PER_HOST, |i: usize| group.members[i] / PER_HOST);
+    if n < 2 {
+        return;
+    }
+    for c in (0..CHANNELS).filter(|_| host(prev) != host(me)) {
+        say(&format!("Channel {c:02}/0 : {prev}[{}] -> {me}[{}] [receive] via NET/IB/{}/GDRDMA", dev(prev), dev(me), c % 8));
+    }
+    for c in 0..CHANNELS {
+        let (from, to) = (dev(me), dev(next));
+        if host(next) == host(me) {
+            say(&format!("Channel {c:02}/0 : {me}[{from}] -> {next}[{to}] via P2P/CUMEM"));
+        } else {
+            say(&format!("Channel {c:02}/0 : {me}[{from}] -> {next}[{to}] [send] via NET/IB/{}/GDRDMA", c % 8));
+        }
+    }
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().concat()
 }

@@ -133,7 +133,9 @@ impl Corpus {
                 spill(&mut buffer, CHUNK, out)?;
             }
         }
-        writers.iter().for_each(|writer| writer.shut_down(&mut buffer));
+        for writer in &writers {
+            writer.shut_down(&mut buffer);
+        }
         spill(&mut buffer, 0, out)
     }
 }
@@ -175,7 +177,7 @@ impl Writer {
 /// The communicators of `rank`: all ranks, its tensor-parallel and its data-parallel group.
 fn groups(corpus: &Corpus, rank: u32) -> Vec<Group> {
     let n = corpus.ranks;
-    let tensor = [4, 2].into_iter().find(|t| n % t == 0 && n > *t).unwrap_or(1);
+    let tensor = [4, 2].into_iter().find(|t| n.is_multiple_of(*t) && n > *t).unwrap_or(1);
     let mut sets: Vec<Vec<u32>> = vec![(0..n).collect()];
     if tensor > 1 {
         let first = rank / tensor * tensor;

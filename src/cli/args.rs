@@ -18,7 +18,7 @@ Exit codes:
   1  a finding at or above --fail-on
   2  wrong usage, or an input or output failed (what could be read was still reported)
 
-A good log: run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log, give all files.";
+A good log: set NCCL_DEBUG=INFO and NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log, give all files.";
 
 const ANALYZE_EXAMPLES: &str = "\
 Examples:
@@ -39,7 +39,7 @@ const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usag
 #[command(
     name = "ncclog",
     version,
-    about = "Reads NCCL and RCCL logs of any number of ranks and names the root cause of a hang, crash or slow job",
+    about = "Names the root cause of a hanging, crashing or slow job from its NCCL or RCCL logs",
     before_help = EXAMPLES,
     after_help = EXIT_CODES,
     help_template = TEMPLATE,
@@ -76,14 +76,14 @@ pub struct AnalyzeArgs {
     /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
+    /// How to report: text for people, json for programs
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Which findings make the exit code 1
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    /// What makes the exit code 1: error, warning (or worse), never
+    #[arg(long, value_enum, value_name = "SEVERITY", hide_possible_values = true, default_value_t)]
     pub fail_on: FailOn,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
@@ -116,8 +116,8 @@ pub struct ExplainArgs {
 /// `--color`, the same everywhere.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ColorArg {
-    /// When to use colours; `auto` honours NO_COLOR
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
 }
 

@@ -24,13 +24,14 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
         to_stdout(color, |out| explain_line::write(&text, out, color))?;
         return Ok(exit::OK);
     }
+    let causes: Vec<&'static Cause> = causes().collect();
     match &args.cause {
         None => {
             let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
-            to_stdout(color, |out| list(&causes().collect::<Vec<_>>(), out, width, color))?;
+            to_stdout(color, |out| list(&causes, out, width, color))?;
         }
         Some(name) => {
-            let cause = find(&causes().collect::<Vec<_>>(), name)?;
+            let cause = find(&causes, name)?;
             to_stdout(color, |out| markdown(cause.explanation, out, color))?;
         }
     }
@@ -109,7 +110,10 @@ mod tests {
     #[test]
     fn lists_in_columns() {
         let shown = text(|out| list(&[&NET, &GDR], out, 50, false));
-        assert_eq!(shown, "tcp-fallback  the data goes over TCP although there\n              is something faster in these nodes\ngdr-disabled  no GPUDirect RDMA\n");
+        assert_eq!(
+            shown,
+            "tcp-fallback  the data goes over TCP although\n              there is something faster in these\n              nodes\ngdr-disabled  no GPUDirect RDMA\n"
+        );
     }
 
     #[test]

@@ -43,10 +43,11 @@ fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "ncclog: {}", clean(text));
 }
 
-/// The candidate that a mistyped word most likely meant.
+/// The candidate that a mistyped or shortened word most likely meant.
 fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase().replace(['_', ' '], "-");
-    let scored = candidates.map(|c| (strsim::jaro_winkler(&word, c), c));
+    let score = |c: &str| if word.len() > 2 && c.contains(&word) { 1.0 } else { strsim::jaro_winkler(&word, c) };
+    let scored = candidates.map(|c| (score(c), c));
     scored.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
 }
 
@@ -60,7 +61,7 @@ mod tests {
         let find = |word| nearest(word, names.into_iter());
         assert_eq!(find("tcp-falback"), Some("tcp-fallback"));
         assert_eq!(find("TCP_fallback"), Some("tcp-fallback"));
-        assert_eq!(find("bootstrap"), Some("bootstrap-timeout"));
+        assert_eq!(find("timeout"), Some("bootstrap-timeout"));
         assert_eq!(find("rank0.log"), None);
     }
 }

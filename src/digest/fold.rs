@@ -310,11 +310,11 @@ impl Folder {
 
     fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: &Sample) {
         let comms = &self.processes[p].comms;
-        let by_ptr = comms.iter().rposition(|c| c.ptr == init.comm && c.end.is_none());
+        let by_ptr = comms.iter().rposition(|c| init.comm != 0 && c.ptr == init.comm && c.end.is_none());
         let pending = self.current.get(&(p, tid)).copied().filter(|c| comms[*c].ptr == 0 && comms[*c].complete.is_none());
         let found = match init.phase {
             // The same address with another START is a new communicator at a freed address.
-            Phase::Start => pending.or_else(|| by_ptr.filter(|c| comms[*c].start.is_none() && comms[*c].complete.is_none())),
+            Phase::Start | Phase::Named => pending.or_else(|| by_ptr.filter(|c| comms[*c].start.is_none() && comms[*c].complete.is_none())),
             Phase::Complete => by_ptr.filter(|c| comms[*c].complete.is_none()).or(pending),
             Phase::Layout => by_ptr.or(pending),
             Phase::Destroy | Phase::Abort => by_ptr,
@@ -343,7 +343,7 @@ impl Folder {
             Phase::Complete => comm.complete = Some(sample.clone()),
             Phase::Destroy => comm.end = Some((false, sample.clone())),
             Phase::Abort => comm.end = Some((true, sample.clone())),
-            Phase::Layout => {}
+            Phase::Layout | Phase::Named => {}
         }
         touch(comm, sample);
     }
@@ -356,7 +356,9 @@ impl Folder {
         let by_rank = || self.processes[p].comms.iter().rposition(|c| fits(c) && (c.dev == dev || dev.is_none()));
         let Some(c) = by_ptr.or(by_thread).or_else(by_rank).or_else(|| self.open(p, tid, dev)) else { return };
         let sample = sample();
+        self.processes[p].rccl |= line.nranks.is_some();
         let comm = &mut self.processes[p].comms[c];
+        comm.nranks = comm.nranks.or(line.nranks);
         comm.see(Stage::Connecting);
         if comm.rank.is_none() && comm.ptr == 0 {
             comm.rank = Some(me);

@@ -1,8 +1,9 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
 use crate::event::{self, Collective, Event};
-use crate::line::{Level, Record, Time, Wrap, records};
+use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 
 /// A block's events.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub struct Parsed<'a> {
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
     /// Calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: &'a [Call],
     /// Latest time that any record carried.
     pub last_time: Option<Time>,
     /// The last non-empty record: line, offset, text, time.
@@ -97,60 +98,188 @@ pub struct Call {
 
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
-    let mut parsed = Parsed { newlines: memchr::memchr_iter(b'\n', block).count() as u64, ..Parsed::default() };
-    let mut hint = 0;
-    records(block, arena, |record| parsed.add(&record, &mut hint));
+    let mut parsed = Parsed::default();
+    let mut mapper = Mapper { parsed: &mut parsed, calls: BumpVec::new_in(arena), arena, hint: 0, broken: None, slots: [(0, 0); SLOTS], most_calls: block.len() / SHORTEST_CALL };
+    let newlines = visit(block, arena, &mut mapper);
+    let calls = mapper.calls.into_bump_slice();
+    parsed.newlines = u64::from(newlines);
+    parsed.calls = calls;
     parsed
 }
 
-impl<'a> Parsed<'a> {
-    fn add(&mut self, record: &Record<'a>, hint: &mut usize) {
-        let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
-        let place = Place { line: record.line, offset: record.offset, text: record.text, time };
-        self.last_time = self.last_time.max(time);
-        self.last = Some(place);
-        let source = self.source(record, place, hint);
-        let Some(event) = event::parse(record) else { return };
-        if let (Event::Collective(call), Some(source)) = (event, source) {
-            if !record.torn_end || record.msg.len() < 900 {
-                self.calls.push(Call { source, line: record.line, offset: record.offset, call });
+/// No call's line is shorter, in bytes: names, two pointers and the words between.
+const SHORTEST_CALL: usize = 128;
+
+/// Collects a block's records.
+struct Mapper<'a, 'p> {
+    parsed: &'p mut Parsed<'a>,
+    calls: BumpVec<'a, Call>,
+    /// Room for this many calls is enough for the block.
+    most_calls: usize,
+    arena: &'a Bump,
+    /// Source of the last headed record.
+    hint: usize,
+    /// A headed record that nothing recognised: the next line may be its rest.
+    broken: Option<Record<'a>>,
+    /// Per known prefix: generation for which it was looked up, and its source.
+    slots: [(u32, u32); SLOTS],
+}
+
+impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
+    fn record(&mut self, record: Record<'a>) {
+        if let (Some(head), None) = (&self.broken, &record.header)
+            && event::parse(&record).is_none()
+        {
+            let whole = join(head, &record, self.arena);
+            if matches!(self.parsed.event(&whole, place(&whole), Some(self.hint as u32)), Added::Event) {
+                self.broken = None;
+                return;
             }
-            return;
+        }
+        let known = match self.parsed.add(&record, &mut self.hint) {
+            Added::Nothing => false,
+            Added::Event => true,
+            Added::Call(call) => {
+                self.push(call);
+                true
+            }
+        };
+        if record.header.is_none()
+            && let Some(quoted) = quoted(&record)
+        {
+            self.parsed.event(&quoted, place(&quoted), None);
+        }
+        self.broken = (!known && record.header.is_some()).then_some(record);
+    }
+
+    fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let (call, len) = event::quick_collective(rest)?;
+        let text = &known.block[known.offset..known.message + len];
+        let place = Place { line: known.line, offset: known.offset as u32, text, time: known.wrap.time };
+        let source = self.slot(known, place);
+        self.broken = None;
+        let parsed = &mut *self.parsed;
+        parsed.nccl_records += 1;
+        parsed.last = Some(place);
+        let seen = &mut parsed.sources[source as usize];
+        seen.records += 1;
+        seen.last = place;
+        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
+        Some(len)
+    }
+}
+
+impl<'a> Mapper<'a, '_> {
+    fn push(&mut self, call: Call) {
+        if self.calls.capacity() == 0 {
+            self.calls.reserve(self.most_calls);
+        }
+        self.calls.push(call);
+    }
+
+    /// The source of a known prefix.
+    fn slot(&mut self, known: &Known<'a, '_>, place: Place<'a>) -> u32 {
+        let (generation, source) = self.slots[known.slot];
+        if generation == known.generation && generation != 0 {
+            return source;
+        }
+        let index = self.parsed.source_index(known.header, known.wrap, place, false, &mut self.hint);
+        self.slots[known.slot] = (known.generation, index as u32);
+        index as u32
+    }
+}
+
+fn place<'a>(record: &Record<'a>) -> Place<'a> {
+    let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
+    Place { line: record.line, offset: record.offset, text: record.text, time }
+}
+
+/// What became of a record.
+enum Added {
+    /// Nothing recognises it.
+    Nothing,
+    /// An event was kept.
+    Event,
+    /// It is a call.
+    Call(Call),
+}
+
+/// Frameworks quote the library's last warning behind `Last error:`; where a paste lost the line end between, it
+/// stands in the same record.
+fn quoted<'a>(record: &Record<'a>) -> Option<Record<'a>> {
+    const MARK: &[u8] = b"Last error:";
+    let at = memchr::memmem::find(record.msg, MARK)?;
+    let msg = record.msg[at + MARK.len()..].trim_ascii();
+    (!msg.is_empty()).then_some(Record { msg, ..*record })
+}
+
+/// A hard-wrapped paste breaks one record over two lines at a blank; a record that nothing recognises is tried with
+/// the line behind it.
+fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a> {
+    let glue = |a: &[u8], b: &[u8]| -> &'a [u8] {
+        let mut whole = bumpalo::collections::Vec::with_capacity_in(a.len() + b.len() + 1, arena);
+        whole.extend_from_slice(a);
+        whole.push(b' ');
+        whole.extend_from_slice(b);
+        whole.into_bump_slice()
+    };
+    let tail_text = &tail.msg[..tail.msg.len().min(512)];
+    Record { text: glue(head.text, tail_text), msg: glue(head.msg, tail_text), ..*head }
+}
+
+impl<'a> Parsed<'a> {
+    /// Takes a record in.
+    fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> Added {
+        let place = place(record);
+        self.last_time = self.last_time.max(place.time);
+        self.last = Some(place);
+        let source = record.header.as_ref().map(|header| {
+            let index = self.source_index(header, &record.wrap, place, record.torn_start, hint);
+            self.nccl_records += 1;
+            let source = &mut self.sources[index];
+            source.records += 1;
+            source.rccl |= header.rccl;
+            source.torn &= record.torn_start;
+            source.last = place;
+            if source.wrap.rank.is_none() {
+                source.wrap = record.wrap;
+            }
+            index as u32
+        });
+        self.event(record, place, source)
+    }
+
+    fn event(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>) -> Added {
+        let Some(event) = event::parse(record) else { return Added::Nothing };
+        if let (Event::Collective(call), Some(source)) = (event, source) {
+            return Added::Call(Call { source, line: record.line, offset: record.offset, call });
         }
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
         self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
+        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
     }
 
-    fn source(&mut self, record: &Record<'a>, place: Place<'a>, hint: &mut usize) -> Option<u32> {
-        let header = record.header.as_ref()?;
-        self.nccl_records += 1;
-        let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == record.wrap.label;
-        let index = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
-        let index = index.unwrap_or_else(|| {
+    /// The source of a header, made if it is new.
+    fn source_index(&mut self, header: &Header<'a>, wrap: &Wrap<'a>, place: Place<'a>, torn: bool, hint: &mut usize) -> usize {
+        let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == wrap.label;
+        let known = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
+        let index = known.unwrap_or(self.sources.len());
+        if known.is_none() {
             self.sources.push(SeenSource {
                 host: header.host,
                 pid: header.pid,
                 tid: header.tid,
                 dev: header.dev,
-                label: record.wrap.label,
-                wrap: record.wrap,
+                label: wrap.label,
+                wrap: *wrap,
                 rccl: header.rccl,
-                torn: record.torn_start,
+                torn,
                 records: 0,
                 first: place,
                 last: place,
             });
-            self.sources.len() - 1
-        });
-        *hint = index;
-        let source = &mut self.sources[index];
-        source.records += 1;
-        source.rccl |= header.rccl;
-        source.torn &= record.torn_start;
-        source.last = place;
-        if source.wrap.rank.is_none() {
-            source.wrap = record.wrap;
         }
-        Some(index as u32)
+        *hint = index;
+        index
     }
 }

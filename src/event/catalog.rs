@@ -8,6 +8,9 @@ use ahash::AHashMap;
 use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
+/// Room for shapes in the dispatcher's mark of what it has tried.
+const MAX_SHAPES: usize = 4096;
+
 /// All shapes, compiled.
 pub struct Catalog {
     shapes: Vec<Compiled>,
@@ -42,6 +45,7 @@ impl Catalog {
     /// Compiles `rows`.
     pub fn new(rows: impl Iterator<Item = &'static Shape>) -> Self {
         let shapes: Vec<Compiled> = rows.map(Compiled::new).collect();
+        assert!(shapes.len() <= MAX_SHAPES, "raise MAX_SHAPES");
         let mut by_prefix: AHashMap<[u8; 3], Vec<u16>> = AHashMap::new();
         let (mut nccl, mut any) = (Vec::new(), Vec::new());
         for (i, compiled) in shapes.iter().enumerate() {
@@ -82,12 +86,14 @@ impl Catalog {
     }
 
     fn candidates(&self, anchors: &Anchors, msg: &[u8], consider: &mut impl FnMut(u16)) {
-        let mut last = u16::MAX;
+        // A shape is tried once a message, however often its anchor occurs.
+        let mut seen = [0u64; MAX_SHAPES / 64];
         for found in anchors.automaton.find_overlapping_iter(msg) {
             let index = anchors.shapes[found.pattern().as_usize()];
-            if index != last {
+            let (word, bit) = (usize::from(index) / 64, 1 << (index % 64));
+            if seen[word] & bit == 0 {
+                seen[word] |= bit;
                 consider(index);
-                last = index;
             }
         }
     }

@@ -51,6 +51,8 @@ pub struct Channel<'a> {
     pub gdr: bool,
     /// Local address of the communicator (RCCL only).
     pub comm: Option<u64>,
+    /// Size of the communicator (RCCL only).
+    pub nranks: Option<u32>,
 }
 
 /// Reads a channel message.
@@ -82,9 +84,11 @@ fn line(msg: &[u8]) -> IResult<&[u8], Option<Channel<'_>>, ()> {
         Some(b"receive") => Direction::Receive,
         _ => Direction::Local,
     };
-    let tail = memchr::memmem::find(rest, b" comm 0x");
+    let size = memchr::memmem::find(rest, b" nRanks ");
+    let tail = memchr::memmem::find(rest, b" comm 0x").or(size);
     let text = rest[..tail.unwrap_or(rest.len())].trim_ascii();
-    let comm = tail.and_then(|p| rest[p + 6..].split(|b| *b == b' ').next()).and_then(super::init::hex);
+    let comm = tail.and_then(|p| rest[p..].strip_prefix(b" comm ")?.split(|b| *b == b' ').next()).and_then(super::init::hex);
+    let nranks = size.and_then(|p| super::init::number(rest[p + 8..].split(|b| *b == b' ').next()?));
     let via = match text {
         t if t.starts_with(b"P2P") => Via::P2p,
         t if t.starts_with(b"SHM") || t.starts_with(b"direct shared memory") => Via::Shm,
@@ -94,7 +98,7 @@ fn line(msg: &[u8]) -> IResult<&[u8], Option<Channel<'_>>, ()> {
     };
     let net = if via == Via::Net { text[4..].split(|b| *b == b'/').next().unwrap_or(b"") } else { b"" };
     let gdr = memchr::memmem::find(text, b"/GDRDMA").is_some();
-    Ok((rest, Some(Channel { channel, from, to: to.unwrap_or(from), direction, via, text, net, gdr, comm })))
+    Ok((rest, Some(Channel { channel, from, to: to.unwrap_or(from), direction, via, text, net, gdr, comm, nranks })))
 }
 
 #[cfg(test)]
@@ -119,6 +123,7 @@ mod tests {
             let c = parse(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((c.from, c.to, c.via, c.text, c.net), (from, to, via, shown.as_bytes(), net.as_bytes()), "{text}");
         }
+        assert_eq!(parse(b"Channel 00/0 : 0[3000] -> 1[7000] via P2P/direct pointer nRanks 02").map(|c| (c.text, c.nranks)), Some((&b"P2P/direct pointer"[..], Some(2))));
         assert!(parse(b"Channel 00/02 :    0   1   2   3").is_none());
     }
 }

@@ -9,6 +9,8 @@ use super::shape::Stage;
 pub enum Phase {
     /// `Init START`
     Start,
+    /// Up to 2.3: `[comm 0x… ]rank r nranks n` before the bootstrap, without words.
+    Named,
     /// `Init COMPLETE`
     Complete,
     /// The layout line with nNodes and localRanks.
@@ -23,7 +25,7 @@ impl Phase {
     /// The stage that it proves.
     pub fn stage(self) -> Option<Stage> {
         match self {
-            Self::Start => Some(Stage::InitStart),
+            Self::Start | Self::Named => Some(Stage::InitStart),
             Self::Complete => Some(Stage::InitComplete),
             Self::Layout => Some(Stage::Topology),
             Self::Destroy | Self::Abort => None,
@@ -68,12 +70,15 @@ pub(super) fn hex(text: &[u8]) -> Option<u64> {
     (!digits.is_empty() && digits.len() <= 16).then(|| digits.iter().try_fold(0u64, |n, d| Some((n << 4) | u64::from((*d as char).to_digit(16)?))))?
 }
 
-fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Reads a life cycle message.
 pub fn parse(msg: &[u8]) -> Option<Init<'_>> {
+    if msg.starts_with(b"rank ") {
+        return named(msg);
+    }
     let window = &msg[..msg.len().min(96)];
     let at = memchr::memmem::find(window, b"comm 0x")?;
     if at > 0 && msg[at - 1] != b' ' {
@@ -129,9 +134,32 @@ pub fn parse(msg: &[u8]) -> Option<Init<'_>> {
     init.phase = match phase {
         Some(p) => p,
         None if init.nnodes.is_some() => Phase::Layout,
+        None if init.rank.is_some() && init.nranks.is_some() && init.cuda_dev.is_none() && init.bus_id.is_empty() => Phase::Named,
         None => return None,
     };
     Some(init)
+}
+
+/// `rank 0 nranks 4` and nothing else (2.3).
+fn named(msg: &[u8]) -> Option<Init<'_>> {
+    let mut words = msg.split(|b| *b == b' ').filter(|w| !w.is_empty());
+    let (Some(b"rank"), Some(rank), Some(b"nranks"), Some(nranks), None) = (words.next(), words.next(), words.next(), words.next(), words.next()) else { return None };
+    let (rank, nranks) = (number(rank)?, number(nranks)?);
+    Some(Init {
+        phase: Phase::Named,
+        api: b"",
+        comm: 0,
+        rank: Some(rank),
+        nranks: Some(nranks),
+        cuda_dev: None,
+        nvml_dev: None,
+        bus_id: b"",
+        comm_id: None,
+        parent: None,
+        color: None,
+        nnodes: None,
+        local_ranks: None,
+    })
 }
 
 fn phase_of(what: Option<&[u8]>, state: Option<&[u8]>) -> Option<Phase> {
@@ -151,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_version_of_the_line() {
-        let cases: [(&str, Phase, Option<u64>); 9] = [
+        let cases: [(&str, Phase, Option<u64>); 10] = [
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 - Init COMPLETE", Phase::Complete, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1a000 - Init COMPLETE", Phase::Complete, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1a000 commId 0xabc - Init START", Phase::Start, Some(0xabc)),
@@ -160,6 +188,7 @@ mod tests {
             ("ncclCommSplit comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1a000 parent 0x7e0 color 1 key 0- Init START", Phase::Start, None),
             ("comm 0x7f1 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0", Phase::Layout, None),
             ("comm 0x7f1 rank 1 nranks 2 cudaDev 1 busId 9000 localSize 384 used 93412 bytes on core 4 - Init COMPLETE", Phase::Complete, None),
+            ("comm 0x7f1 rank 0 nranks 2", Phase::Named, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1a000 - Destroy COMPLETE", Phase::Destroy, None),
         ];
         for (text, phase, id) in cases {

@@ -6,6 +6,9 @@ use nom::character::complete::{digit1, hex_digit1};
 use nom::combinator::{opt, recognize};
 use nom::{IResult, Parser};
 
+/// Most places that one format is tried at in one message: hostile text that nearly matches stays cheap.
+const MAX_TRIES: u32 = 256;
+
 type Res<'a> = IResult<&'a [u8], &'a [u8], ()>;
 
 /// One piece of a compiled format.
@@ -125,16 +128,19 @@ impl Compiled {
     /// Matches `msg`.
     pub fn matches<'a>(&self, msg: &'a [u8]) -> Option<Fields<'a>> {
         let mut values: [&'a [u8]; MAX_FIELDS] = [b""; MAX_FIELDS];
+        let mut tries = MAX_TRIES;
         if !self.floating {
-            return self.walk(0, msg, &mut values).then_some(Fields { names: self.names, values });
+            return self.walk(0, msg, &mut values, &mut tries).then_some(Fields { names: self.names, values });
         }
         let Some(Piece::Text(first)) = self.pieces.first() else {
-            return (0..=msg.len()).find_map(|at| self.walk(0, &msg[at..], &mut values).then_some(Fields { names: self.names, values }));
+            return (0..=msg.len()).take(MAX_TRIES as usize).find_map(|at| self.walk(0, &msg[at..], &mut values, &mut tries).then_some(Fields { names: self.names, values }));
         };
-        memchr::memmem::find_iter(msg, first).find_map(|at| self.walk(0, &msg[at..], &mut values).then_some(Fields { names: self.names, values }))
+        memchr::memmem::find_iter(msg, first)
+            .take(MAX_TRIES as usize)
+            .find_map(|at| self.walk(0, &msg[at..], &mut values, &mut tries).then_some(Fields { names: self.names, values }))
     }
 
-    fn walk<'a>(&self, at: usize, rest: &'a [u8], values: &mut [&'a [u8]; MAX_FIELDS]) -> bool {
+    fn walk<'a>(&self, at: usize, rest: &'a [u8], values: &mut [&'a [u8]; MAX_FIELDS], tries: &mut u32) -> bool {
         let mut rest = rest;
         for (i, piece) in self.pieces.iter().enumerate().skip(at) {
             let step: Res<'a> = match piece {
@@ -155,7 +161,7 @@ impl Compiled {
                     }
                     Ok((next, value))
                 }
-                Piece::Field(Take::Until, slot) => return self.take_until(i, rest, *slot, values),
+                Piece::Field(Take::Until, slot) => return self.take_until(i, rest, *slot, values, tries),
                 Piece::Field(take, slot) => match take.run(rest) {
                     Ok((next, value)) => {
                         if let Some(slot) = slot {
@@ -185,7 +191,7 @@ impl Compiled {
     }
 
     /// An open field takes the shortest text after which the rest of the format matches.
-    fn take_until<'a>(&self, i: usize, rest: &'a [u8], slot: Option<usize>, values: &mut [&'a [u8]; MAX_FIELDS]) -> bool {
+    fn take_until<'a>(&self, i: usize, rest: &'a [u8], slot: Option<usize>, values: &mut [&'a [u8]; MAX_FIELDS], tries: &mut u32) -> bool {
         let put = |len: usize, values: &mut [&'a [u8]; MAX_FIELDS]| {
             if let Some(slot) = slot {
                 values[slot] = rest[..len].trim_ascii();
@@ -198,7 +204,11 @@ impl Compiled {
             }
             Some(Piece::Text(t)) => {
                 for at in memchr::memmem::find_iter(rest, t).take(64) {
-                    if self.walk(i + 1, &rest[at..], values) {
+                    if *tries == 0 {
+                        return false;
+                    }
+                    *tries -= 1;
+                    if self.walk(i + 1, &rest[at..], values, tries) {
                         put(at, values);
                         return true;
                     }
@@ -207,7 +217,11 @@ impl Compiled {
             }
             Some(_) => {
                 for at in (0..=rest.len()).filter(|at| *at == rest.len() || is_blank(rest[*at])).take(64) {
-                    if self.walk(i + 1, &rest[at..], values) {
+                    if *tries == 0 {
+                        return false;
+                    }
+                    *tries -= 1;
+                    if self.walk(i + 1, &rest[at..], values, tries) {
                         put(at, values);
                         return true;
                     }
@@ -286,6 +300,13 @@ mod tests {
     fn blanks_are_flexible_where_the_format_has_one() {
         assert_eq!(run("Bootstrap~: Using {if}:{ip}<", "Bootstrap: Using  eth0:10.0.0.1<0>"), pairs(&[("if", "eth0"), ("ip", "10.0.0.1")]));
         assert_eq!(run("Bootstrap~: Using {if}:{ip}<", "Bootstrap : Using eth0:10.0.0.1<0>"), pairs(&[("if", "eth0"), ("ip", "10.0.0.1")]));
+    }
+
+    #[test]
+    fn nearly_matching_text_is_given_up() {
+        let text = "[a]".repeat(20_000);
+        assert_eq!(run("*[{a}] {b}] {c}] end", &text), None);
+        assert_eq!(run("*[{a}][{b}][{c}][{d}] end", &text), None);
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub enum Stage {
 /// identifier (letters, digits, `_`, `.`) of which the text behind the field is the end; `{!name…}` marks a field that
 /// tells entries apart in a process's ledger; `{}` takes and forgets. A leading `*` lets the text stand anywhere in
 /// the message; without it the format is anchored at the message's start. Its end is open unless `$` ends it.
+///
+/// A shape is found by its longest stretch of text, in which blanks are single ones: where a line may hold several, write `~`.
 #[derive(Debug)]
 pub struct Shape {
     /// What it is, `subsystem.word`; rules ask for kinds. Several shapes may share one.

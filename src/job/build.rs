@@ -53,12 +53,20 @@ fn library(procs: &[super::Proc]) -> Option<Library> {
     }
     // ROCm builds of torch say "NCCL version" for RCCL too; only RCCL's own signs decide for it.
     let rocm = procs.iter().any(|p| p.log.ledger.iter().any(|e| e.kind.starts_with("rocm.")));
-    let nccl = procs.iter().any(|p| p.nccl) || !mentioned_versions(procs).is_empty();
+    let nccl = procs.iter().any(|p| p.nccl);
     match (printed.contains(&Library::Nccl) || nccl, rocm) {
         (_, true) if nccl || !printed.is_empty() => Some(Library::Rccl),
         (true, _) => Some(Library::Nccl),
+        (false, false) if mentioned(procs).next().is_some() => Some(Library::Nccl),
         _ => None,
     }
+}
+
+/// Versions that frameworks mention.
+fn mentioned(procs: &[super::Proc]) -> impl Iterator<Item = &str> {
+    let kinds = ["vllm.nccl_version", "sglang.nccl_version", "torch.nccl_error", "torch.nccl_version", "torch.terminate", "torch.watchdog_terminated", "ib.completion"];
+    let entries = procs.iter().flat_map(move |p| p.log.ledger.iter().filter(move |e| kinds.contains(&e.kind.as_str())));
+    entries.filter_map(|e| e.first.get("version")).filter(|v| v.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn versions(procs: &[super::Proc]) -> Vec<String> {
@@ -66,14 +74,8 @@ fn versions(procs: &[super::Proc]) -> Vec<String> {
     if !own.is_empty() {
         return own.into_iter().map(str::to_owned).collect();
     }
-    mentioned_versions(procs)
-}
-
-/// Versions that frameworks mention, for logs without a line of the library itself.
-fn mentioned_versions(procs: &[super::Proc]) -> Vec<String> {
-    let mentioned = ["vllm.nccl_version", "sglang.nccl_version", "torch.nccl_error", "torch.nccl_version", "ib.completion"];
-    let told: BTreeSet<&str> = procs.iter().flat_map(|p| mentioned.iter().flat_map(|k| p.log.ledger.of(k))).filter_map(|e| e.first.get("version")).collect();
-    told.into_iter().filter(|v| v.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+    let told: BTreeSet<&str> = mentioned(procs).collect();
+    told.into_iter().map(str::to_owned).collect()
 }
 
 fn nets(procs: &[super::Proc], comms: &[super::Comm]) -> Vec<String> {

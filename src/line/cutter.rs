@@ -1,8 +1,8 @@
 //! The reference way of a line: control sequences, wrappers, header, glued and torn records.
 
 use super::Record;
-use super::header::{Header, Level, MARKS, Read, read, start_of};
-use super::records::MAX_LINE;
+use super::header::{Header, Level, MARKS, Read, is_rccl, read, start_of};
+use super::records::{Known, MAX_LINE, Visitor};
 use super::scan::{trim, trim_start};
 use super::time::Time;
 use super::wrap::{Chunk, Fragment, Peel, Unfolded, Wrap, clean, clean_lost, fragment, front, object, unquote, unquote_start};
@@ -48,9 +48,11 @@ struct Piece<'a> {
     raw: &'a [u8],
     body: &'a [u8],
     depth: u32,
+    /// Colours without ESC were taken out already.
+    cleaned: bool,
 }
 
-impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
+impl<'a, F: Visitor<'a>> Cutter<'a, F> {
     pub fn new(arena: &'a Bump, sink: F) -> Self {
         Self { arena, sink, line: 0, offset: 0, follows: true, has_header: false, open: [None, None], stamp: None }
     }
@@ -65,6 +67,14 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         self.follows = self.has_header;
     }
 
+    /// Offers a line with a known prefix to the visitor itself: `rest` is the block from its message on. Returns the
+    /// length of the message that it took.
+    pub fn offer(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let taken = self.sink.quick(known, rest)?;
+        self.follows = true;
+        Some(taken)
+    }
+
     /// The block is done: what the log driver did not finish is cut.
     pub fn finish(&mut self) {
         for stream in 0..2 {
@@ -74,10 +84,10 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         }
     }
 
-    /// A record of the plain shape.
-    pub fn headed(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Header<'a>, msg: &'a [u8]) {
+    /// A record of the plain shape: where header and message start in `text`.
+    pub fn headed(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Header<'a>, (head, msg): (usize, usize)) {
         self.has_header = true;
-        self.emit(text, wrap, Some(header), msg, (false, is_cut(text, &header)));
+        self.emit(text, wrap, Some(header), &text[msg..], (false, is_cut(text.len() - head, &header)));
     }
 
     /// A line without header and wrapper.
@@ -85,12 +95,17 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         self.emit(text, Wrap::default(), None, text, (false, false));
     }
 
-    fn emit(&mut self, text: &'a [u8], wrap: Wrap<'a>, header: Option<Header<'a>>, msg: &'a [u8], torn: (bool, bool)) {
-        let msg = trim(msg);
+    fn emit(&mut self, text: &'a [u8], wrap: Wrap<'a>, mut header: Option<Header<'a>>, msg: &'a [u8], torn: (bool, bool)) {
+        let mut msg = trim(msg);
+        if msg.first() == Some(&b'/')
+            && let Some(header) = &mut header
+        {
+            (msg, header.rccl) = short_trace(msg, header.rccl);
+        }
         if msg.is_empty() && header.is_none() {
             return;
         }
-        (self.sink)(Record { line: self.line, offset: self.offset, text, wrap, header, msg, torn_start: torn.0, torn_end: torn.1, follows_nccl: self.follows });
+        self.sink.record(Record { line: self.line, offset: self.offset, text, wrap, header, msg, torn_start: torn.0, torn_end: torn.1, follows_nccl: self.follows });
     }
 
     /// Any line, without its line end.
@@ -115,7 +130,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
                 peel.torn_start |= after_nul;
                 peel.torn_end = nul || (peel.torn_end && end == text.len());
                 let part = &text[start..end];
-                let piece = Piece { raw: if whole { raw } else { part }, body: clean(part, self.arena), depth };
+                let piece = Piece { raw: if whole { raw } else { part }, body: clean(part, self.arena), depth, cleaned: false };
                 self.piece(piece, peel);
             }
             after_nul = nul;
@@ -127,11 +142,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     }
 
     fn piece(&mut self, piece: Piece<'a>, peel: Peel<'a>) {
-        let mut rest = trim_start(piece.body);
-        if read(rest).is_none() {
-            rest = trim_start(clean_lost(rest, self.arena));
-        }
-        self.peeled(piece, rest, peel);
+        self.peeled(piece, trim_start(piece.body), peel);
     }
 
     /// Takes wrappers off until a header or nothing comes.
@@ -152,7 +163,15 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         if piece.depth < MAX_DEPTH && self.unfold(piece, rest, peel) {
             return;
         }
-        if self.behind_front(piece, rest, peel) || self.split_literal(rest, peel) || self.glued(piece, rest, peel) {
+        if !piece.cleaned {
+            let bare = clean_lost(rest, self.arena);
+            if bare.len() < rest.len() {
+                return self.peeled(Piece { cleaned: true, ..piece }, trim_start(bare), peel);
+            }
+        }
+        // Only a device, a rank or a mark of the library can make a header of what is left.
+        let hope = memchr::memchr(b'[', rest).is_some() || MARKS[0].find(rest).is_some() || memmem::find(rest, b"RCCL version ").is_some();
+        if hope && (self.behind_front(piece, rest, peel) || self.split_literal(rest, peel) || self.glued(piece, rest, peel)) {
             return;
         }
         self.emit(piece.raw, peel.wrap, None, rest, (peel.torn_start, peel.torn_end));
@@ -162,7 +181,8 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     fn unfold(&mut self, piece: Piece<'a>, rest: &'a [u8], mut peel: Peel<'a>) -> bool {
         let text = match rest.first() {
             Some(b'{') => {
-                let Some(Unfolded { text, chunk }) = object(rest, self.arena, &mut peel.wrap) else { return false };
+                let Some(Unfolded { text, chunk, torn }) = object(rest, self.arena, &mut peel.wrap) else { return false };
+                peel.torn_end |= torn;
                 if let Some(chunk) = chunk
                     && (chunk.partial || self.open[usize::from(chunk.err)].is_some())
                 {
@@ -194,19 +214,16 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     /// A chunk of a line that the log driver cut.
     fn chunk(&mut self, piece: Piece<'a>, rest: &'a [u8], chunk: Chunk, peel: Peel<'a>) {
         let stream = usize::from(chunk.err);
-        let mut open = match self.open[stream].take() {
-            Some(mut open) => {
-                open.text.extend_from_slice(rest);
-                open
-            }
-            None => {
-                // The wrappers stay in front of what is quoted, where the content stands at the end of the piece.
-                let front = piece.raw.len().checked_sub(rest.len()).filter(|n| piece.raw[*n..] == *rest).unwrap_or(0);
-                let mut text = Vec::with_capacity_in(front + rest.len() * 2, self.arena);
-                text.extend_from_slice(&piece.raw[..front]);
-                text.extend_from_slice(rest);
-                Open { line: self.line, offset: self.offset, text, body: front, peel }
-            }
+        let mut open = if let Some(mut open) = self.open[stream].take() {
+            open.text.extend_from_slice(rest);
+            open
+        } else {
+            // The wrappers stay in front of what is quoted, where the content stands at the end of the piece.
+            let front = piece.raw.len().checked_sub(rest.len()).filter(|n| piece.raw[*n..] == *rest).unwrap_or(0);
+            let mut text = Vec::with_capacity_in(front + rest.len() * 2, self.arena);
+            text.extend_from_slice(&piece.raw[..front]);
+            text.extend_from_slice(rest);
+            Open { line: self.line, offset: self.offset, text, body: front, peel }
         };
         let long = open.text.len() > MAX_LINE;
         open.text.truncate(MAX_LINE);
@@ -264,8 +281,12 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     /// `\n` that somebody escaped, in front of a header: a Python repr, JSON that was cut.
     fn split_literal(&mut self, text: &'a [u8], peel: Peel<'a>) -> bool {
         const MARK: &[u8] = b"\\n";
+        if memchr::memchr(b'\\', text).is_none() {
+            return false;
+        }
         let Some(first) = memmem::find(text, MARK) else { return false };
-        if !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some()) {
+        if !MARKS.iter().any(|mark| mark.find(&text[first..]).is_some()) || !memmem::find_iter(&text[first..], MARK).any(|p| read(unquote_start(&text[first + p + 2..])).is_some())
+        {
             return false;
         }
         let mut start = 0;
@@ -274,7 +295,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
             let part = &text[start..end];
             let body = unquote(part.strip_suffix(b"\\").unwrap_or(part));
             if !body.is_empty() {
-                self.peeled(Piece { raw: part, body, depth: MAX_DEPTH }, body, peel);
+                self.peeled(Piece { raw: part, body, depth: MAX_DEPTH, cleaned: true }, body, peel);
             }
             start = end + 2;
         }
@@ -319,7 +340,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
             header = following;
             peel.torn_start = torn;
         }
-        let cut = is_cut(text, &header.header);
+        let cut = is_cut(text.len(), &header.header);
         self.has_header = true;
         self.emit(piece.raw, peel.wrap, Some(header.header), header.msg, (peel.torn_start || header.torn, peel.torn_end || cut));
     }
@@ -327,7 +348,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
 
 /// Start of the next whole header in `text` that begins behind `from`.
 fn next_start(text: &[u8], from: usize) -> Option<usize> {
-    MARKS.iter().filter_map(|mark| memmem::find_iter(&text[from..], mark).find_map(|p| start_of(text, from, from + p))).min()
+    MARKS.iter().filter_map(|mark| mark.find_iter(&text[from..]).find_map(|p| start_of(text, from, from + p))).min()
 }
 
 /// The text before a glued header ends in a character that no host holds and that ends a record: nothing is torn.
@@ -341,6 +362,13 @@ fn is_wrapper(front: &[u8]) -> bool {
 }
 
 /// NCCL up to 2.29 and RCCL print into 1,024 bytes; the line end in front of a WARN takes one of them.
-fn is_cut(text: &[u8], header: &Header<'_>) -> bool {
-    matches!(text.len(), 1022 | 1023) || (text.len() == 1021 && header.level == Level::Warn)
+fn is_cut(len: usize, header: &Header<'_>) -> bool {
+    matches!(len, 1022 | 1023) || (len == 1021 && header.level == Level::Warn)
+}
+
+/// A line of RCCL's error trace without its build path: `/…/hipify/src/init.cc:473 -> 3`.
+fn short_trace(msg: &[u8], rccl: bool) -> (&[u8], bool) {
+    let word = msg.split(|b| *b == b' ').next().unwrap_or_default();
+    let source = memmem::rfind(word, b"/src/").filter(|_| memmem::find(msg, b" -> ").is_some());
+    source.map_or((msg, rccl), |p| (&msg[p + 5..], rccl || is_rccl(word)))
 }

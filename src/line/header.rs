@@ -3,12 +3,13 @@
 use super::Time;
 use super::scan::{Scan, decimal, no, number, word};
 use super::time::bracketed;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use nom::Parser;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
 use nom::combinator::opt;
 use nom::sequence::{delimited, preceded, terminated};
+use std::sync::LazyLock;
 
 /// Level token of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +79,7 @@ struct Owner<'a> {
 }
 
 fn is_host(b: u8) -> bool {
-    !matches!(b, 0..=b' ' | 0x7f | b':' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'<' | b'>' | b'"' | b'\'' | b',' | b'=' | b';' | b'|' | b'\\' | b'/' | b'`')
+    !matches!(b, 0..=b' ' | 0x7f.. | b':' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'<' | b'>' | b'"' | b'\'' | b',' | b'=' | b';' | b'|' | b'\\' | b'/' | b'`')
 }
 
 /// A name, or a mask such as `<host>` that people put in its place.
@@ -184,6 +185,11 @@ struct Place<'a> {
     rccl: bool,
 }
 
+/// A build path that only RCCL has.
+pub(super) fn is_rccl(path: &[u8]) -> bool {
+    memmem::find(path, b"hipify/").is_some() || memmem::find(path, b"rccl/").is_some()
+}
+
 /// What stands between device and level: `FILE:LINE`, `FILE:LINE (FUNC)`, `MS FUNC:LINE`.
 fn place(text: &[u8]) -> Option<Place<'_>> {
     let (text, func) = match text.strip_suffix(b")").and_then(|t| memmem::rfind(t, b" (").map(|p| (&t[..p], &t[p + 2..]))) {
@@ -200,16 +206,18 @@ fn place(text: &[u8]) -> Option<Place<'_>> {
     {
         (file, func) = (&b""[..], &file[blank + 1..]);
     }
-    let rccl = memmem::find(file, b"hipify/").is_some();
+    let rccl = is_rccl(file);
     let file = memmem::rfind(file, b"/src/").map_or(file, |p| &file[p + 5..]);
     (!file.is_empty() || !func.is_empty()).then_some(Place { file, line, func, rccl })
 }
 
+static NCCL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" NCCL "));
+static OLD_WARN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" WARN "));
+
 /// A place and the level behind it.
-fn placed<'a>(text: &'a [u8], old: bool) -> Option<(&'a [u8], Place<'a>, Level)> {
+fn placed(text: &[u8], old: bool) -> Option<(&[u8], Place<'_>, Level)> {
     let window = text.get(..PLACE).unwrap_or(text);
-    let mark: &[u8] = if old { b" WARN " } else { b" NCCL " };
-    let at = memmem::find(window, mark)?;
+    let at = if old { OLD_WARN.find(window) } else { NCCL.find(window) }?;
     let (rest, level) = if old { old_level(&text[at + 1..]) } else { level(&text[at + 1..]) }.ok()?;
     Some((rest, place(&text[..at])?, level))
 }
@@ -220,6 +228,12 @@ fn is_source(file: &[u8]) -> bool {
     name.is_some_and(|(stem, ext)| {
         matches!(ext, b"c" | b"cc" | b"cpp" | b"cu" | b"h" | b"hpp") && stem.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/' | b'-' | b'.'))
     })
+}
+
+/// The first word is `FILE:LINE`.
+fn starts_with_source(text: &[u8]) -> bool {
+    let word = text.get(..PLACE).unwrap_or(text).split(|b| *b == b' ').next().unwrap_or_default();
+    memchr::memrchr(b':', word).is_some_and(|p| is_source(&word[..p]))
 }
 
 /// First words of messages of NCCL 2.0 … 2.3, for headers that are nothing but `[0] INFO`.
@@ -246,9 +260,6 @@ const OLD_WORDS: [&[u8]; 18] = [
 
 /// Reads a header at the start of `text`.
 pub(super) fn read(text: &[u8]) -> Option<Read<'_>> {
-    if !possible(text) {
-        return None;
-    }
     let stamp = terminated(bracketed, tag(&b" "[..])).parse(text).ok();
     let (text, time) = stamp.map_or((text, None), |(rest, t)| (rest, Some(t)));
     if time.is_none()
@@ -260,9 +271,11 @@ pub(super) fn read(text: &[u8]) -> Option<Read<'_>> {
     let (rest, dev) = device(rest).map_or((rest, None), |(rest, d)| (rest, Some(d)));
     let (msg, place, level, old) = if let Ok((msg, level)) = level(rest) {
         (msg, Place::default(), level, false)
+    } else if owner.is_none() && dev.is_none() && !starts_with_source(rest) {
+        return None;
     } else if let Some((msg, place, level)) = placed(rest, false) {
         (msg, place, level, false)
-    } else if let Some((msg, level)) = old_level(rest).ok().filter(|_| dev.is_some()).map(|(m, l)| (m, l)) {
+    } else if let Some((msg, level)) = old_level(rest).ok().filter(|_| dev.is_some()) {
         (msg, Place::default(), level, true)
     } else {
         let (msg, place, level) = placed(rest, true).filter(|(_, p, _)| dev.is_some() && is_source(p.file))?;
@@ -301,19 +314,13 @@ fn version(text: &[u8]) -> Option<Read<'_>> {
     numeric.then_some(Read { header, msg: text, torn: false })
 }
 
-/// A cheap test that lets most prose pass by: a level of the library, or a bracket that may close a device, is near.
-fn possible(text: &[u8]) -> bool {
-    let window = text.get(..REACH).unwrap_or(text);
-    memmem::find(window, b"CCL ").is_some() || memchr::memchr_iter(b']', window).any(|p| window.get(p + 1) == Some(&b' '))
-}
-
 /// Reads a header at the start of `text`; returns it and the message behind it.
 pub fn parse_header(text: &[u8]) -> Option<(Header<'_>, &[u8])> {
     read(text).map(|r| (r.header, r.msg))
 }
 
 /// Marks that every header but the oldest ends with.
-pub(super) const MARKS: [&[u8]; 2] = [b"NCCL ", b"[FATAL ERROR]:"];
+pub(super) static MARKS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("NCCL "), Finder::new("[FATAL ERROR]:")]);
 
 /// How far back from its mark the start of a header is looked for.
 const REACH: usize = PLACE + 320;
@@ -356,7 +363,7 @@ fn glued_part(host: &[u8]) -> usize {
 /// Start of `host:pid:tid ` (with its stamp) that ends right before `end`, if what starts there reads as a header.
 fn owner_before(text: &[u8], floor: usize, end: usize) -> Option<usize> {
     let head = text[..end].strip_suffix(b" ").filter(|h| h.len() > floor)?;
-    let word = head.len() - head[floor..].iter().rev().take_while(|b| is_host(**b) && b.is_ascii() || **b == b':').count();
+    let word = head.len() - head[floor..].iter().rev().take_while(|b| is_host(**b) || **b == b':').count();
     // Numbers from the right, then the host: `file.log:12:node1:77:77` names node1.
     let numeric = |range: &[u8]| !range.is_empty() && range.iter().all(u8::is_ascii_digit);
     let before = |end: usize| memchr::memrchr(b':', &head[word..end]).map(|p| word + p);

@@ -7,7 +7,7 @@ use nom::{IResult, Parser};
 pub type Scan<'a, T> = IResult<&'a [u8], T>;
 
 /// The failure of any parser here; which one failed is of no use to anybody.
-pub fn no<'a, T>(text: &'a [u8]) -> Scan<'a, T> {
+pub fn no<T>(text: &[u8]) -> Scan<'_, T> {
     Err(nom::Err::Error(nom::error::Error::new(text, nom::error::ErrorKind::Verify)))
 }
 
@@ -38,9 +38,9 @@ pub fn word(stop: &'static [u8]) -> impl Fn(&[u8]) -> Scan<'_, &[u8]> {
     move |text| take_while1(|b: u8| b != b' ' && b != b'\t' && !stop.contains(&b)).parse(text)
 }
 
-/// The value of up to 18 digits.
+/// The value of up to 19 digits.
 pub fn decimal(digits: &[u8]) -> Option<u64> {
-    (!digits.is_empty() && digits.len() <= 18).then(|| digits.iter().try_fold(0u64, |n, d| d.is_ascii_digit().then(|| n * 10 + u64::from(d - b'0'))))?
+    (!digits.is_empty() && digits.len() <= 19).then(|| digits.iter().try_fold(0u64, |n, d| d.is_ascii_digit().then(|| n * 10 + u64::from(d - b'0'))))?
 }
 
 /// `text` without leading blanks, tabs, form feeds and byte order marks.
@@ -64,6 +64,7 @@ pub fn trim(text: &[u8]) -> &[u8] {
 
 /// Splits at the first occurrence of `mark`, which must come within `window` bytes.
 pub fn split_at_mark<'a>(text: &'a [u8], mark: &[u8], window: usize) -> Option<(&'a [u8], &'a [u8])> {
-    let at = memchr::memmem::find(text.get(..window).unwrap_or(text), mark)?;
+    // Marks are short and the window is small: preparing a searcher costs more than it finds.
+    let at = memchr::memchr_iter(*mark.first()?, text.get(..window).unwrap_or(text)).find(|p| text[*p..].starts_with(mark))?;
     Some((&text[..at], &text[at + mark.len()..]))
 }

@@ -1,7 +1,7 @@
 //! Report: an analysis for people and for machines. One module a format; nothing here parses or judges.
 
 mod clean;
-mod json;
+pub mod json;
 mod ranges;
 mod text;
 mod words;

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn too_many_are_counted() {
         let even: Vec<u32> = (0..64).map(|n| n * 2).collect();
-        assert_eq!(ranges(&even, Some(16)), "0,2,4,6,… (64)");
+        assert_eq!(ranges(&even, Some(16)), "0,2,4,6,8,… (64)");
         assert_eq!(ranges(&even, Some(1)), "… (64)");
         assert_eq!(ranges(&[0, 1, 2], Some(16)), "0-2");
     }

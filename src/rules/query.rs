@@ -252,7 +252,7 @@ pub fn ranges(ranks: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for r in sorted {
         match runs.last_mut() {
-            Some((_, end)) if *end + 1 == r => *end = r,
+            Some((_, end)) if end.checked_add(1) == Some(r) => *end = r,
             _ => runs.push((r, r)),
         }
     }

@@ -46,7 +46,10 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
 pub fn empty() -> Analysis {
     let mut result = analysis(Verdict::Inconclusive, Vec::new());
     result.job.streams.push(StreamInfo { path: "train.log".to_owned(), bytes: 20, lines: 2, ..StreamInfo::default() });
-    result.notes = vec!["There is no line of NCCL in these logs. Run the job again with `NCCL_DEBUG=INFO NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log`.".to_owned()];
+    result.notes = vec![
+        "No line of NCCL, RCCL, a framework or the kernel was recognised.".to_owned(),
+        "To get a log that can be diagnosed, run with `NCCL_DEBUG=INFO NCCL_DEBUG_FILE=nccl.%h.%p.log` and give all files.".to_owned(),
+    ];
     result
 }
 
@@ -100,7 +103,7 @@ pub fn tcp_fallback() -> Analysis {
     let mut finding = Finding::new("tcp-fallback", Severity::Error, Confidence::Certain, "2 nodes exchange data over TCP sockets: no InfiniBand device was found");
     finding.why = "All 8 ranks looked for InfiniBand devices, found none and chose sockets. The devices are missing inside the container: \
         nothing was filtered by `NCCL_IB_HCA`."
-        .to_owned();
+        .into();
     finding.ranks = (0..8).collect();
     finding.hosts = vec!["node1".to_owned(), "node2".to_owned()];
     finding.path = vec!["network-is-socket", "ib-not-disabled", "no-device", "container"];

@@ -2,6 +2,8 @@
 
 use crate::event::shape::{Shape, Stage, shape};
 
+const FAMILY: &str = "An address of an unknown family arrived: the peer speaks another version or runs with other settings.";
+
 /// The rows.
 pub const SHAPES: &[Shape] = &[
     shape(
@@ -22,7 +24,7 @@ pub const SHAPES: &[Shape] = &[
         "The interface and address that this rank advertises for the out-of-band connections.",
     )
     .at(Stage::BootstrapInterface),
-    shape("bootstrap.using_net", "Bootstrap: Using {!hca}:{port:d}", "2.24.3", "", "bootstrap.cc", "The out-of-band connections go over the net plugin (NCCL_OOB_NET_ENABLE).")
+    shape("bootstrap.using_net", "Bootstrap: Using {!hca:i}:{port:d}$", "2.24.3", "", "bootstrap.cc", "The out-of-band connections go over the net plugin (NCCL_OOB_NET_ENABLE).")
         .at(Stage::BootstrapInterface),
     shape(
         "bootstrap.timings",
@@ -65,7 +67,7 @@ pub const SHAPES: &[Shape] = &[
     .any(),
     shape(
         "bootstrap.no_subnet",
-        "{func:w}: No interface found in the same subnet as remote address {!addr}",
+        "{func:i}: No interface found in the same subnet as remote address {!addr}",
         "2.27.3",
         "",
         "misc/socket.cc",
@@ -110,15 +112,6 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape(
-        "bootstrap.family",
-        "{text} family {!family:d}, expected",
-        "2.5.6",
-        "",
-        "misc/socket.cc",
-        "An address of an unknown family arrived: the peer speaks another version or other settings.",
-    )
-    .any(),
-    shape(
         "version.mismatch",
         "Mismatched NCCL version detected : rank {rank:d} version {!got:d} rank {peer_rank:d} version {!want:d}",
         "2.23.4",
@@ -140,7 +133,7 @@ pub const SHAPES: &[Shape] = &[
         .any(),
     shape("gpu.duplicate", "Multiple ranks detected using the same GPU on this node.{text}", "2.30.3", "2.30.4", "init.cc", "Two ranks use one GPU.").any(),
     shape("gpu.duplicate", "Multiple Ranks are using the same GPU/Partition.{text}", "2.30.7", "", "init.cc", "Two ranks use one GPU.").any(),
-    shape("bootstrap.unexpected", "bootstrap{func:w}: unexpected {text}", "2.23.4", "", "bootstrap.cc", "Something else than a rank connected."),
+    shape("bootstrap.unexpected", "bootstrap{func:i}: unexpected {text}", "2.23.4", "", "bootstrap.cc", "Something else than a rank connected."),
     shape("bootstrap.magic", "Socket handshake magic {magic}", "2.30.7", "", "bootstrap.cc", "The number by which a job's own connections are known."),
     shape("ras.listening", "RAS client listening socket at {addr}", "2.24.3", "", "ras/ras.cc", "The RAS service listens for its client."),
     shape("ras.bind_failed", "RAS failed to establish a client listening socket at {addr}", "2.24.3", "", "ras/ras.cc", "Another job of this host uses RAS's port; harmless."),
@@ -148,4 +141,18 @@ pub const SHAPES: &[Shape] = &[
     shape("ras.peer_dead", "RAS declaring peer {!peer} as DEAD{text}", "2.24.3", "", "ras/peers.cc", "A process no longer answers: the best sign of who is gone."),
     shape("ras.keepalive", "RAS keep-alive timeout {!text} on socket connection with {!peer}", "2.24.3", "", "ras/rasnet.cc", "A process was silent for a while."),
     shape("ras.connect_timeout", "RAS connect {text} timeout {text2} on socket connection with {!peer}", "2.24.3", "", "ras/rasnet.cc", "A process cannot be reached."),
+    shape("bootstrap.using", "NET : Using interface {!iface}:{ip}<", "2.2.12", "2.4.8", "net_socket.cc", "An interface and address that this rank may advertise.")
+        .at(Stage::BootstrapInterface),
+    shape(
+        "bootstrap.resolve_failed",
+        "Net : error encountered when getting address info : {!error}",
+        "2.5.6",
+        "",
+        "misc/socket.cc",
+        "The host name in NCCL_COMM_ID does not resolve on this host.",
+    )
+    .any(),
+    shape("bootstrap.family", "{func:i}: connecting to address {addr}with family {!family:d} is neither", "2.16.2", "", "misc/socket.cc", FAMILY).any(),
+    shape("bootstrap.family", "Net : connecting to address {addr}with family {!family:d} is neither", "2.10.3", "2.15.5", "misc/socket.cc", FAMILY).any(),
+    shape("bootstrap.family", "Error : connecting to address with family {!family:d} is neither", "2.8.3", "2.9.9", "include/socket.h", FAMILY).any(),
 ];

@@ -20,7 +20,7 @@ pub const SHAPES: &[Shape] = &[
         "A CUDA call failed where the library can go on, or on its way up.",
     ),
     shape("cuda.failure", "Cuda failure {!text}", "2.4.2", "2.8.4", "include/checks.h", FAILURE),
-    shape("cuda.alloc_failed", "Failed to {!what}alloc{text} {size:d} bytes", "2.14.3", "", "include/alloc.h", "Memory could not be allocated.").any(),
+    shape("cuda.alloc_failed", "Failed to malloc {size:d} bytes", "2.14.3", "", "include/alloc.h", "Memory could not be allocated.").any(),
     shape("cuda.alloc_failed", "Failed to CUDA {!what} {size:d} bytes", "2.14.3", "", "include/alloc.h", "GPU memory could not be allocated.").any(),
     shape(
         "cuda.pfn",

@@ -135,7 +135,7 @@ pub const SHAPES: &[Shape] = &[
         "misc/socket.cc",
         "The communicator was aborted by its user (a watchdog); a consequence, never a cause.",
     ),
-    shape("abort.called", "{func:w}: abort called", "2.16.2", "", "misc/socket.cc", "The communicator was aborted by its user (a watchdog); a consequence, never a cause."),
+    shape("abort.called", "{func:i}: abort called", "2.16.2", "", "misc/socket.cc", "The communicator was aborted by its user (a watchdog); a consequence, never a cause."),
     shape(
         "env.invalid",
         "Invalid value {value} for {!name}, using default",
@@ -148,7 +148,7 @@ pub const SHAPES: &[Shape] = &[
     shape("env.file", "NCCL_CONF_FILE {text}", "2.23.4", "", "misc/param.cc", "Settings come from a file too."),
     shape("nvml.failed", "nvmlInit{suffix}() failed: {!error}", "2.12.7", "", "misc/nvmlwrap.cc", "The driver's management library does not start on this host."),
     shape("nvml.missing", "Failed to open libnvidia-ml.so.1{error}", "2.12.7", "", "misc/nvmlwrap.cc", "The container has no NVIDIA driver libraries.").any(),
-    shape("nvml.call_failed", "{api:w}({args}) failed: {!error}", "2.12.7", "", "misc/nvmlwrap.cc", "A question to the driver's management library failed."),
+    shape("nvml.call_failed", "nvml{api:i}({args}) failed: {!error}", "2.12.7", "", "misc/nvmlwrap.cc", "A question to the driver's management library failed."),
     shape("api.argument", "{api:w} : {!what} argument is NULL", "2.5.6", "", "misc/argcheck.cc", "The program passed a null pointer to the library.").any(),
     shape("api.argument", "{api:w} : invalid {!what} {value}", "2.5.6", "", "misc/argcheck.cc", "The program passed an argument that the library refuses.").any(),
     shape("api.argument", "{api:w} : {!what} {value} is not a valid pointer", "2.5.6", "", "misc/argcheck.cc", "The program passed a host or foreign pointer as a device buffer.")
@@ -180,4 +180,49 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape("tuning.matrix", "Enabled NCCL Func/Proto/Algo Matrix:{text}", "2.24.3", "", "graph/tuning.cc", "Which algorithms and protocols may be chosen."),
+    shape(
+        "version.too_old",
+        "NCCL library version is too old. {text}",
+        "2.29.2",
+        "2.29.7",
+        "dev_runtime.cc",
+        "The program was built for a newer library than the one that was loaded.",
+    )
+    .any(),
+    shape(
+        "version.too_old",
+        "The application was compiled with too old version of NCCL. {text}",
+        "2.29.7",
+        "",
+        "dev_runtime.cc",
+        "The program has to be rebuilt for the library that was loaded.",
+    )
+    .any(),
+    shape(
+        "collective.suspected",
+        "Your program may be hanging, this may be caused by a collective mismatch around rank {!peer_rank:d}",
+        "2.5.6",
+        "2.7.6",
+        "init.cc",
+        "The library suspects that this rank called another collective.",
+    )
+    .any(),
+    shape(
+        "collective.symmetric_mismatch",
+        "Coll {!coll:w} size {size:d} symmetric registration check failed on rank {rank:d}: {!error}",
+        "2.29.7",
+        "",
+        "misc/argcheck.cc",
+        "Ranks passed differently registered buffers to one collective.",
+    )
+    .any(),
+    shape("abort.called", "Comm {comm} is in abort state", "2.17.1", "", "proxy.cc", "The communicator was aborted by its user (a watchdog); a consequence, never a cause."),
+    shape(
+        "init.destroy_error",
+        "commDestroySync: comm {comm} rank {rank:d} sync {stream:w} error {code:d}",
+        "2.14.3",
+        "",
+        "init.cc",
+        "A communicator could not be ended cleanly because the GPU had failed before; a consequence.",
+    ),
 ];

@@ -6,7 +6,7 @@ use crate::event::shape::{Shape, Stage, shape};
 pub const SHAPES: &[Shape] = &[
     shape("net.using", "Using network {!net}", "2.6.4", "", "net.cc", "The network that was chosen for data between nodes. On one node nothing travels over it.")
         .at(Stage::Network),
-    shape("net.plugin_initialized", "Initialized NET plugin {!plugin}", "2.27.3", "", "plugin/net.cc", "This network could be used."),
+    shape("net.plugin_initialized", "Initialized NET plugin {!plugin}", "2.27.3", "", "plugin/net.cc", "This network could be used.").any(),
     shape(
         "net.plugin_init_failed",
         "Failed to initialize NET plugin {!plugin}",
@@ -14,7 +14,8 @@ pub const SHAPES: &[Shape] = &[
         "",
         "plugin/net.cc",
         "This network cannot be used here; normal for IB on a machine without HCA.",
-    ),
+    )
+    .any(),
     shape("net.plugin_assigned", "Assigned NET plugin {!plugin} to comm", "2.27.3", "", "plugin/net.cc", "The network that was chosen for this communicator."),
     shape("net.none", "Failed to initialize any NET plugin", "2.27.3", "", "plugin/net.cc", "The wanted network (NCCL_NET) cannot be used.").any(),
     shape("net.not_found", "Error: network {!net} not found.", "2.10.3", "2.26.6", "net.cc", "NCCL_NET asks for a network that is not usable here.").any(),
@@ -45,16 +46,7 @@ pub const SHAPES: &[Shape] = &[
         .any(),
     shape(
         "net.message_truncated",
-        "NET/IB : req {text} collective mismatch error, local size {got:d} remote size {want:d}",
-        "2.12.10",
-        "2.19.4",
-        "transport/net_ib.cc",
-        "The two ends disagree on the message size: different operations or settings.",
-    )
-    .any(),
-    shape(
-        "net.message_truncated",
-        "NET/IB : req {text} peer {peer} posted incorrect receive info: size {got:d}",
+        "NET/IB : req {text} peer {!peer} posted incorrect receive info: size {got:d}",
         "2.18.1",
         "",
         "transport/net_ib.cc",
@@ -71,4 +63,41 @@ pub const SHAPES: &[Shape] = &[
         "Part of sysfs is hidden (container, VM); the topology is guessed.",
     ),
     shape("topo.no_real_path", "Could not find real path of {path}", "2.5.6", "", "graph/xml.cc", "Part of sysfs is hidden (container, VM)."),
+    shape(
+        "net.message_truncated",
+        "NET/IB : req {text} peer {!peer} collective mismatch error, local size {got:d} remote size {want:d}",
+        "2.12.10",
+        "2.19.4",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : req {text} peer {!peer} collective mismatch error local size {got:d} remote {want:d}",
+        "2.12.7",
+        "2.12.7",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : peer {!peer} collective mismatch error local size {got:d} remote {want:d}",
+        "2.10.3",
+        "2.11.4",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape(
+        "net.message_truncated",
+        "NET/IB : collective mismatch error local size {got:d} remote {want:d}",
+        "2.5.6",
+        "2.9.9",
+        "transport/net_ib.cc",
+        "The two ends disagree on the message size: different operations or settings.",
+    )
+    .any(),
+    shape("benign.collnet", "Cannot initialize CollNet, using {text}", "2.6.4", "", "transport.cc", "In-network reduction is not available; point-to-point is used. Harmless."),
 ];

@@ -55,6 +55,15 @@ pub const SHAPES: &[Shape] = &[
         "The local peer cannot be reached over its local socket: it is gone, or in another network namespace.",
     )
     .any(),
+    shape(
+        "p2p.uds_failed",
+        "UDS: {op} data over socket {name} failed : {!error} ({errno:d})",
+        "2.17.1",
+        "",
+        "misc/ipcsocket.cc",
+        "The local peer cannot be reached over its local socket: it is gone, or in another network namespace.",
+    )
+    .any(),
     shape("shm.error", "Error while {!op} shared memory segment {path} (size {size:d}), error: {!error} ({errno:d})", "2.19.1", "", "misc/shmutils.cc", SHM).any(),
     shape("shm.error", "Error while {!op} shared memory segment {path} (size {size:d})", "2.5.6", "2.18.6", "misc/shmutils.cc", SHM).any(),
     shape("shm.error", "Error: failed to extend {path} to {size:d} bytes, error: {!error} ({errno:d})", "2.19.1", "", "misc/shmutils.cc", SHM).any(),
@@ -72,12 +81,58 @@ pub const SHAPES: &[Shape] = &[
     ),
     shape(
         "shm.bad_size",
-        "{text}/dev/shm/nccl-{name} (size {size}, remoteSize {got}",
+        "Error while {!op} shared memory segment {path} (size -{size:d})",
         "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment {path} (size -{size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
         "",
         "misc/shmutils.cc",
         "The two ends disagree on a segment: different settings on the two ranks.",
-    ),
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size {size:d})",
+        "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size {size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
+        "",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size -{size:d})",
+        "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size -{size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
+        "",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
     shape(
         "benign.cumem_host",
         "cuMem host allocations do not appear to be working{text}",
@@ -94,4 +149,13 @@ pub const SHAPES: &[Shape] = &[
     shape("mnnvl.unsupported", "MNNVL {text}not supported on this system{error}", "2.20.3", "2.26.6", "mnnvl.cc", "Multi-node NVLink is there but IMEX is not set up.").any(),
     shape("mnnvl.unsupported", "MNNVL {text}not working on this system{error}", "2.27.3", "", "mnnvl.cc", "Multi-node NVLink is there but IMEX is not set up.").any(),
     shape("topo.dump", "NCCL_TOPO_DUMP_FILE{text}", "2.5.6", "", "graph/topo.cc", "The topology is written to a file."),
+    shape(
+        "nvls.bind_failed",
+        "Failed to bind NVLink SHARP (NVLS) Multicast memory of size {size:d} at MC group {group} offset {offset:d} : CUDA error {code:d} '{!error}'",
+        "2.32.3",
+        "",
+        "transport/nvls.cc",
+        NVLS,
+    )
+    .any(),
 ];

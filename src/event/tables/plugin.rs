@@ -9,7 +9,8 @@ pub const SHAPES: &[Shape] = &[
     shape("plugin.none", "NET/Plugin~: No plugin found{text}", "2.4.2", "2.21.5", "net.cc", NONE).at(Stage::NetPlugin),
     shape("plugin.none", "No plugin found{text}", "2.4.2", "2.18.6", "net.cc", NONE).at(Stage::NetPlugin),
     shape("plugin.none", "NET/Plugin~: dlerror={error} No plugin found{text}", "2.19.1", "2.20.5", "net.cc", NONE).at(Stage::NetPlugin),
-    shape("plugin.none", "{!what:w}/Plugin: Could not find: {list}", "2.22.3", "", "plugin/plugin_open.cc", NONE).at(Stage::NetPlugin),
+    shape("plugin.none", "NET/Plugin: Could not find: {list}", "2.22.3", "", "plugin/plugin_open.cc", NONE).at(Stage::NetPlugin),
+    shape("plugin.none", "{!what:i}/Plugin: Could not find: {list}", "2.26.2", "", "plugin/plugin_open.cc", NONE),
     shape("plugin.none", "NET/Plugin: Using internal network plugin.", "2.21.5", "2.21.5", "net.cc", NONE).at(Stage::NetPlugin),
     shape(
         "plugin.load_failed",
@@ -35,6 +36,15 @@ pub const SHAPES: &[Shape] = &[
         "net.cc",
         "The plugin's library could not be loaded; 'No such file' is normal unless it was wanted.",
     ),
+    shape(
+        "plugin.load_failed",
+        "NET/Plugin~: {!name}.so{suffix}: {!error}",
+        "2.22.3",
+        "",
+        "plugin/plugin_open.cc",
+        "The plugin's library could not be loaded; the text is the loader's. 'No such file' is normal unless it was wanted.",
+    )
+    .any(),
     shape(
         "plugin.symbol",
         "NET/Plugin~: Failed to find {!name:w} symbol",
@@ -73,4 +83,6 @@ pub const SHAPES: &[Shape] = &[
     shape("plugin.ofi_none", "NET/OFI Failed to initialize {!text} protocol", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.ofi_none", "NET/OFI aws-ofi-nccl initialization failed{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.vendor", "NET/{!name:w} {text}ailed {error}", "", "", "vendor plugins", "A vendor's network plugin reports a failure."),
+    shape("plugin.ofi_none", "NET/OFI Unable to find a protocol that worked.{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
+    shape("plugin.ofi_none", "NET/OFI Initializing plugin failed", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
 ];

@@ -68,4 +68,6 @@ pub const SHAPES: &[Shape] = &[
         "proxy.cc",
         "A local rank closed its proxy connection: normal at teardown, in the middle of a run that rank left.",
     ),
+    shape("proxy.call_failed", "ncclProxyCallBlockingUDS call to tpRank {!peer_rank:d}({hash}) failed : {code:d}", "2.20.3", "", "proxy.cc", AFTER),
+    shape("proxy.poll_failed", "[Proxy Service UDS] Poll failed: {!error}", "2.20.3", "", "proxy.cc", "The proxy's local thread cannot wait for its socket.").any(),
 ];

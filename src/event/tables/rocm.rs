@@ -106,6 +106,7 @@ pub const SHAPES: &[Shape] = &[
     // Which GPU.
     line("rocm.gpu_name", "~Marketing Name:~AMD Instinct {!name}", "rocminfo", GPU),
     line("rocm.gpu_name", "~Marketing Name:~AMD Radeon {!name}", "rocminfo", GPU),
+    line("rocm.gpu_name", "gfx{!gfx:x}$", "rocminfo", "The GPU's architecture: `gfx` and this value."),
     line("rocm.gpu_name", "~Name:~gfx{!gfx:x}$", "rocminfo", "The GPU's architecture: `gfx` and this value."),
     line("rocm.gpu_name", "~Device {index:d}: AMD {!name}, gfx{!gfx:x} (", "ggml", "The GPU's model, and its architecture: `gfx` and this value."),
     line("rocm.gpu_name", "*gcnArchName='gfx{!gfx:x}", "torch", "The GPU's architecture: `gfx` and this value."),

@@ -68,9 +68,7 @@ fn colour(text: &[u8]) -> Option<usize> {
     let rest = rest.strip_prefix(b"m")?;
     let indexed = codes.starts_with(b"38;") || codes.starts_with(b"48;");
     let real = |code: &[u8]| match code {
-        [d] => d.is_ascii_digit(),
-        [b'2' | b'3' | b'4' | b'9', d] => d.is_ascii_digit(),
-        [b'0', d] => d.is_ascii_digit(),
+        [d] | [b'0' | b'2' | b'3' | b'4' | b'9', d] => d.is_ascii_digit(),
         [b'1', b'0', b'0'..=b'7'] => true,
         _ => false,
     };

@@ -39,7 +39,8 @@ fn rank_or_mark<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
 fn numbering(text: &[u8]) -> Option<&[u8]> {
     let (rest, _) = number(text).ok()?;
     match rest {
-        [b':' | b'-' | b' ' | b'\t' | b'.' | b'|' | b')', rest @ ..] => Some(rest),
+        [b':' | b'-', first, ..] if !first.is_ascii_digit() => Some(&rest[1..]),
+        [b' ' | b'.' | b'|' | b')', b' ', rest @ ..] | [b'\t', rest @ ..] => Some(rest),
         _ => None,
     }
 }
@@ -47,12 +48,16 @@ fn numbering(text: &[u8]) -> Option<&[u8]> {
 /// `host: ` (pdsh), `file.log:12:` (grep -H), `NAME | ` (compose), `NAME CONTAINER ` (stern), `INFO ` of a logger.
 fn named<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
     let (first, rest) = name(text)?;
-    let shouted = first.iter().all(|b| b.is_ascii_uppercase());
+    let shouted = first.iter().all(u8::is_ascii_uppercase);
     match rest {
         [b':', rest @ ..] => {
             let behind = number(rest).ok().and_then(|(rest, _)| rest.strip_prefix(b":").or_else(|| rest.strip_prefix(b"-")));
             if let Some(rest) = behind {
                 return Some(rest);
+            }
+            // A number behind the colon is a port or a process, and the whole is something else.
+            if rest.first().is_some_and(u8::is_ascii_digit) {
+                return None;
             }
             if !shouted {
                 wrap.host = first;

@@ -26,6 +26,8 @@ pub struct Unfolded<'a> {
     pub text: &'a [u8],
     /// Set if Docker cut the line here.
     pub chunk: Option<Chunk>,
+    /// The object lacked its end.
+    pub torn: bool,
 }
 
 /// Reads a whole object. Fields of `wrap` that it names are overwritten.
@@ -42,7 +44,7 @@ pub fn object<'a>(text: &[u8], arena: &'a Bump, wrap: &mut Wrap<'a>) -> Option<U
         Err(_) => None,
     };
     let Some(map): Option<Map<String, Value>> = parsed else {
-        return cut(whole, arena).map(|text| Unfolded { text, chunk: None });
+        return cut(whole, arena).map(|text| Unfolded { text, chunk: None, torn: true });
     };
     let message = text_of(&map)?;
     let text = match message {
@@ -53,7 +55,7 @@ pub fn object<'a>(text: &[u8], arena: &'a Bump, wrap: &mut Wrap<'a>) -> Option<U
     let err = map.get("stream").and_then(Value::as_str) == Some("stderr");
     let docker = map.contains_key("log") && map.contains_key("stream");
     let chunk = docker.then(|| Chunk { err, partial: text.len() >= DOCKER && !text.ends_with(b"\n") });
-    Some(Unfolded { text, chunk })
+    Some(Unfolded { text, chunk, torn: false })
 }
 
 enum Message<'v> {

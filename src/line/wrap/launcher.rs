@@ -6,13 +6,25 @@ use crate::line::time::{glog, time};
 
 /// What launchers put in square brackets.
 pub fn bracket<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
-    tagged(text, wrap).or_else(|| role(text, wrap)).or_else(|| torch_level(text, wrap)).or_else(|| stamped_rank(text, wrap))
+    rank(text, wrap).or_else(|| torch_level(text, wrap)).or_else(|| stamped_rank(text, wrap))
+}
+
+/// A rank alone, whose text repeats from line to line.
+pub fn rank<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
+    match text.first()? {
+        b'[' => tagged(text, wrap).or_else(|| role(text, wrap)),
+        b'0'..=b'9' => task(text, wrap),
+        _ => None,
+    }
 }
 
 /// `[1,12]<stdout>:` of mpirun, `[0]<stderr>:` of horovod, `[prterun-host-1@1,0]<stdout>:` of Open MPI 5.
 fn tagged<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
     let (inner, rest) = split_at_mark(text.strip_prefix(b"[")?, b"]<std", 120)?;
     let rest = rest.strip_prefix(b"out>:").or_else(|| rest.strip_prefix(b"err>:")).or_else(|| rest.strip_prefix(b"diag>:"))?;
+    if inner.contains(&b']') {
+        return None;
+    }
     let rank = inner.rsplit(|b| *b == b',').next()?;
     wrap.rank = Some(RankHint::Global(u32::try_from(decimal(rank)?).ok()?));
     Some(rest)

@@ -43,8 +43,7 @@ fn free(rest: &[u8]) -> bool {
 fn separator(rest: &[u8]) -> &[u8] {
     let rest = trim_start(rest);
     match rest {
-        [b':' | b'-' | b'|' | b',', b' ', tail @ ..] => tail,
-        [b':', tail @ ..] => tail,
+        [b':' | b'-' | b'|' | b',', b' ', tail @ ..] | [b':', tail @ ..] => tail,
         _ => rest,
     }
 }

@@ -16,6 +16,7 @@ use super::scan::{trim, trim_start};
 pub(super) use ansi::{clean, clean_lost};
 pub(super) use front::front;
 pub(super) use json::{Fragment, Unfolded, fragment, object};
+pub(super) use launcher::rank;
 
 /// What kind of number a wrapper's rank is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -15,30 +15,36 @@ pub fn write(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
         Verdict::Healthy => None,
         _ => analysis.findings.iter().find(|f| f.is_root()),
     };
-    let note = analysis.notes.first();
-    let healthy = analysis.verdict == Verdict::Healthy;
-    let title = match (root, note) {
-        (Some(finding), _) => finding.title.as_str(),
-        (None, Some(note)) if healthy => note,
-        _ => default_title(analysis.verdict),
-    };
-    let label = format!("{}: ", verdict(analysis.verdict));
-    let style = page.palette.verdict(analysis.verdict);
-    let bold = page.palette.bold;
-    page.labelled(0, &label, &paint(style, &label), 7, bold, title)?;
-    let Some(finding) = root else {
-        return match note {
-            Some(_) if healthy => Ok(1),
-            Some(note) => {
-                let plain = page.palette.plain;
-                page.para(0, "next:  ", plain, note)?;
-                Ok(1)
-            }
-            None => Ok(0),
-        };
-    };
+    let Some(finding) = root else { return without_finding(page, analysis) };
+    title(page, analysis.verdict, &finding.title)?;
     proof(page, finding)?;
-    next(page, finding, note)
+    next(page, finding, analysis.notes.first())
+}
+
+/// Here the notes speak: what is good, or what was missing and how to get it.
+fn without_finding(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
+    let recognised = analysis.job.streams.iter().any(|s| s.events > 0);
+    let notes_tell = analysis.verdict == Verdict::Healthy || !recognised;
+    let (first, rest) = match analysis.notes.split_first() {
+        Some((first, rest)) if notes_tell => (first.as_str(), rest),
+        _ => (default_title(analysis.verdict), analysis.notes.as_slice()),
+    };
+    title(page, analysis.verdict, first)?;
+    let used = analysis.notes.len() - rest.len();
+    match rest.first() {
+        Some(note) if analysis.verdict != Verdict::Healthy => {
+            let plain = page.palette.plain;
+            page.para(0, "next:  ", plain, note).map(|()| used + 1)
+        }
+        _ => Ok(used),
+    }
+}
+
+fn title(page: &mut Page, of: Verdict, text: &str) -> io::Result<()> {
+    let label = format!("{}: ", verdict(of));
+    let painted = paint(page.palette.verdict(of), &label);
+    let bold = page.palette.bold;
+    page.labelled(0, &label, &painted, 7, bold, text)
 }
 
 fn proof(page: &mut Page, finding: &Finding) -> io::Result<()> {

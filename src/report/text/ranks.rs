@@ -2,6 +2,7 @@
 
 use super::page::{Page, paint};
 use super::wrap::{columns, shorten};
+use crate::event::Stage;
 use crate::job::{Job, RankRow};
 use crate::report::{clean, plural, ranges, stage};
 use std::collections::BTreeMap;
@@ -11,10 +12,10 @@ use std::io;
 const MAX_ROWS: usize = 12;
 
 /// Fewest columns in which a last line still says something.
-const MIN_LAST: usize = 24;
+const MIN_LAST: usize = 20;
 
 /// Titles of the columns; the last one takes what is left.
-const TITLES: [&str; 6] = ["rank", "host", "device", "stage reached", "network", "last line"];
+const TITLES: [&str; 6] = ["rank", "host", "dev", "stage reached", "net", "last line"];
 
 /// Most columns of each but the last.
 const MAX_COLUMNS: [usize; 5] = [20, 16, 8, 29, 12];
@@ -35,10 +36,10 @@ struct Row {
 
 /// Writes the section.
 pub fn write(page: &mut Page, job: &Job) -> io::Result<()> {
-    let absent = job.absent_ranks();
     if job.ranks.is_empty() {
         return Ok(());
     }
+    let absent = job.absent_ranks();
     page.heading("Ranks")?;
     let mut rows = rows(job);
     let more = rows.len().saturating_sub(MAX_ROWS);
@@ -58,7 +59,7 @@ pub fn write(page: &mut Page, job: &Job) -> io::Result<()> {
 fn rows(job: &Job) -> Vec<Row> {
     let mut groups = Vec::new();
     for detail in [Detail::Host, Detail::LastLine, Detail::Network, Detail::Stage] {
-        groups = group(&job.ranks, detail);
+        groups = group(job, detail);
         if groups.len() <= MAX_ROWS {
             break;
         }
@@ -67,14 +68,14 @@ fn rows(job: &Job) -> Vec<Row> {
 }
 
 /// Groups in the order of their lowest rank.
-fn group(ranks: &[RankRow], detail: Detail) -> Vec<Vec<&RankRow>> {
+fn group(job: &Job, detail: Detail) -> Vec<Vec<&RankRow>> {
     let mut index = BTreeMap::new();
     let mut groups: Vec<Vec<&RankRow>> = Vec::new();
-    for rank in ranks {
+    for rank in &job.ranks {
         let host = (detail == Detail::Host).then_some(rank.host.as_deref());
         let last = matches!(detail, Detail::Host | Detail::LastLine).then(|| pattern(message(&rank.last.text)));
         let net = (detail != Detail::Stage).then_some(rank.net.as_deref());
-        let at = *index.entry((rank.stage, host, net, last)).or_insert(groups.len());
+        let at = *index.entry((reached(job, rank), host, net, last)).or_insert(groups.len());
         if at == groups.len() {
             groups.push(Vec::new());
         }
@@ -94,11 +95,17 @@ fn row(job: &Job, ranks: &[&RankRow]) -> Row {
         ranges(&numbers, Some(MAX_COLUMNS[0])),
         common(ranks.iter().map(|r| r.host.as_deref()), "host"),
         if devices.is_empty() { "?".to_owned() } else { ranges(&devices, Some(MAX_COLUMNS[2])) },
-        ranks.first().map_or("", |r| stage(r.stage, &job.versions)).to_owned(),
+        ranks.first().map_or("", |r| reached(job, r)).to_owned(),
         common(ranks.iter().map(|r| r.net.as_deref()), "net"),
         if same { clean(last).into_owned() } else { "(differs)".to_owned() },
     ];
     Row { cells, absent: false }
+}
+
+/// The stage in words. A rank that only its framework speaks of has none.
+fn reached(job: &Job, rank: &RankRow) -> &'static str {
+    let silent = job.procs.get(rank.proc).is_some_and(|p| !p.nccl);
+    if silent && rank.stage == Stage::Loaded { "no line of the library" } else { stage(rank.stage, &job.versions) }
 }
 
 /// The one value, or how many there are.
@@ -140,7 +147,7 @@ fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
         let style = if row.absent { page.palette.warning } else { page.palette.plain };
         page.raw(0, &paint(style, &shorten(text.trim_end(), page.width)))?;
         if room < MIN_LAST && !row.cells[5].is_empty() {
-            let last = shorten(&row.cells[5], page.width - 4);
+            let last = shorten(&format!("last: {}", row.cells[5]), page.width - 4);
             page.raw(4, &paint(dim, &last))?;
         }
     }

@@ -1,6 +1,6 @@
 //! What the log says about queue pairs: the failures, the ends that were printed, the pinned index.
 
-use crate::digest::SampleLevel;
+use crate::digest::{Mark, SampleLevel};
 use crate::event::tables::PROOF_OF_COLLECTIVE;
 use crate::job::Proc;
 use crate::rules::ib::{self, Gid, Layer};
@@ -132,10 +132,12 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Something else killed a rank: its peers see status 12 as well.
+    /// Something else killed a rank: its peers see status 12 as well. What a launcher does to the others afterwards
+    /// does not count.
     pub fn other_death(&self) -> bool {
         const FATAL: [&str; 7] = ["cuda.failure", "torch.oom", "kernel.xid", "kernel.gpu_lost", "app.oom_killer", "kernel.oom_kill", "app.segfault"];
-        self.ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| FATAL.contains(&e.kind.as_str())))
+        let after = |at: Mark| self.failures.iter().any(|f| f.hit.at().stream == at.stream && f.hit.at().line < at.line);
+        self.ask.any_of(&FATAL).iter().any(|h| !after(h.at()))
     }
 
     /// A process whose log just ends, without a word of failure or farewell, while others print theirs, and which may
@@ -143,7 +145,10 @@ impl<'a> Facts<'a> {
     pub fn silent_peer(&self) -> Option<usize> {
         let (loud, silent): (Vec<_>, Vec<_>) = self.ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
         let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
-        if ended == 0 || silent.len() > ended {
+        let hosts: BTreeSet<&str> = silent.iter().map(|(_, p)| p.host.as_str()).collect();
+        // Ranks that a launcher killed are silent too, but then most of them are.
+        let few = silent.len() <= ended || (hosts.len() == 1 && loud.len() >= 2 * silent.len());
+        if !few {
             return None;
         }
         silent.into_iter().find(|(_, p)| self.may_answer_for(&p.host)).map(|(i, _)| i)

@@ -176,7 +176,8 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
     }
     let proof: Vec<Evidence> = facts.ends.iter().filter(|e| e.gid.is_some_and(local)).take(2).map(|e| e.hit.evidence()).collect();
     let why = format!(
-        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{}",
+        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{}{}",
+        number_words(facts),
         pinned_words(facts)
     );
     Some(Reading::new(Fault::Gid, Confidence::Likely, "link-local GIDs (RoCE v1) are in use", why).with(pins(facts)).with(proof))
@@ -186,18 +187,39 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
 fn subnets(facts: &Facts<'_>) -> Option<Reading> {
     let (_, local, remote) = facts.pairs().find(|(_, l, r)| l.subnet().zip(r.subnet()).is_some_and(|(a, b)| a != b))?;
     let why = format!(
-        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours."
+        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours.{}",
+        number_words(facts)
     );
     Some(Reading::new(Fault::Path, Confidence::Likely, "the ends are in different subnets", why))
 }
 
 /// What the kernel said.
 fn errno(facts: &Facts<'_>) -> Option<Reading> {
-    let f = facts.failures.iter().find(|f| f.errno.is_some() && f.what != What::NoAnswer)?;
-    let number = f.errno?;
-    let retry = f.what == What::Retry;
-    let init = f.next_state == Some("INIT");
-    let (fault, what, why) = match number {
+    let (f, number) = numbered(facts)?;
+    let (fault, what, why) = meaning(number, f.next_state == Some("INIT"));
+    let mut reading = Reading::new(fault, Confidence::Likely, what, format!("{why}{}", pinned_words(facts))).with(pins(facts));
+    if f.what == What::Retry {
+        let last = f.hit.entry.last.num("retry").unwrap_or(0);
+        reading.why.push_str(&format!(" NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent."));
+    } else if number == 110 && facts.ask.version().is_some_and(|v| v >= (2, 24, 3)) {
+        reading.why.push_str(" Since 2.24.3 NCCL repeats this about 34 times in silence before it prints the error.");
+    }
+    Some(reading)
+}
+
+/// The first failure to connect that has an error number.
+fn numbered<'f, 'a>(facts: &'f Facts<'a>) -> Option<(&'f Failure<'a>, i64)> {
+    facts.failures.iter().filter(|f| f.what != What::NoAnswer).find_map(|f| Some((f, f.errno?)))
+}
+
+/// The meaning of the error number, where another reading leads.
+fn number_words(facts: &Facts<'_>) -> String {
+    numbered(facts).map_or(String::new(), |(f, n)| format!(" {}", meaning(n, f.next_state == Some("INIT")).2))
+}
+
+/// An error number: what is wrong, in short, and in full.
+fn meaning(number: i64, init: bool) -> (Fault, &'static str, &'static str) {
+    match number {
         110 => (
             Fault::Path,
             "the peer's address does not answer",
@@ -230,15 +252,7 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
         ),
         113 => (Fault::Path, "no route to the peer's GID", "Errno 113: the peer's address is in a known subnet, but nobody answers for it: other rail, link down, or a firewall."),
         _ => (Fault::Path, "the queue pair was refused", "The error number is not one of the usual ones; the kernel log of this node says more."),
-    };
-    let mut reading = Reading::new(fault, Confidence::Likely, what, format!("{why}{}", pinned_words(facts))).with(pins(facts));
-    if retry {
-        let last = f.hit.entry.last.num("retry").unwrap_or(0);
-        reading.why.push_str(&format!(" NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent."));
-    } else if number == 110 && facts.ask.version().is_some_and(|v| v >= (2, 24, 3)) {
-        reading.why.push_str(" Since 2.24.3 NCCL repeats this about 34 times in silence before it prints the error.");
     }
-    Some(reading)
 }
 
 /// Only status 12, or an error without a number.
