@@ -1,6 +1,7 @@
 //! The binary as people and scripts meet it: exit codes, standard input, pipes, broken inputs and outputs, colours.
 
 use assert_cmd::Command;
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -21,7 +22,7 @@ fn healthy() -> String {
             "Connected all rings".to_owned(),
             format!("{comm} - Init COMPLETE"),
         ] {
-            log += &format!("{head} {message}\n");
+            writeln!(log, "{head} {message}").expect("a string takes all");
         }
     }
     log
@@ -164,6 +165,21 @@ fn hostile_text_stays_text() {
     assert!(!out(&output).contains(['\x1b', '\x07', '\u{202e}']), "{:?}", out(&output));
     let missing = run(ncclog().arg("no\x1b[31mfile.log"));
     assert!(err(&missing).contains("no\\x1b[31mfile.log"), "{:?}", err(&missing));
+}
+
+#[test]
+fn damaged_numbers_are_survived() {
+    let head = "node1:1:2 [0] NCCL INFO";
+    let log = format!(
+        "{head} comm 0x55 rank 4294967294 nranks 4294967295 cudaDev 4294967295 busId 1000 commId 0x1 - Init START\n\
+         {head} comm 0x56 rank 4294967295 nranks 4294967295 cudaDev 0 busId 1000 commId 0x1 - Init COMPLETE\n\
+         {head} Channel 4294967295/0 : 4294967294[1] -> 4294967295[1] via P2P/CUMEM\n\
+         {head} AllReduce: opCount ffffffffffffffff sendbuff 0x1 recvbuff 0x2 count 18446744073709551615 datatype 255 op 255 root -2147483648 comm 0x55 stream 0x3\n"
+    );
+    for format in ["text", "json"] {
+        let output = run(ncclog().args(["--format", format, "--fail-on", "never"]).write_stdin(log.clone()));
+        assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+    }
 }
 
 #[test]

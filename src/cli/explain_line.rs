@@ -1,7 +1,7 @@
 //! `ncclog explain --line`: what the tool reads in one log line.
 
 use crate::event::{Collective, Event, Init, Note, Phase, parse};
-use crate::line::{Level, Record, records};
+use crate::line::{Level, RankHint, Record, records};
 use crate::report::clean;
 use anstyle::Style;
 use bumpalo::Bump;
@@ -46,6 +46,7 @@ fn explain(record: &Record<'_>, index: usize, out: &mut dyn Write, color: bool) 
     let mut rows = vec![("event", card.kind), ("meaning", card.meaning), ("versions", card.versions), ("source", card.source), ("format", card.format)];
     rows.extend(fields.into_iter().map(|f| ("field", f)));
     rows.push(("printed by", origin(record)));
+    rows.push(("prefixes", prefixes(record)));
     rows.push(("message", lossy(record.msg)));
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         writeln!(out, "{bold}{name:<10}{bold:#}  {}", clean(value))?;
@@ -166,6 +167,24 @@ fn origin(record: &Record<'_>) -> String {
     parts.join(", ")
 }
 
+/// What stands in front of the library's own text.
+fn prefixes(record: &Record<'_>) -> String {
+    let wrap = &record.wrap;
+    let mut parts = Vec::new();
+    match wrap.rank {
+        Some(RankHint::Global(rank)) => parts.push(format!("rank {rank}")),
+        Some(RankHint::Local(rank)) => parts.push(format!("local rank {rank}")),
+        None => {}
+    }
+    parts.extend(wrap.pid.map(|pid| format!("pid {pid}")));
+    for (name, text) in [("host", wrap.host), ("source", wrap.label)] {
+        if !text.is_empty() {
+            parts.push(format!("{name} {}", lossy(text)));
+        }
+    }
+    parts.join(", ")
+}
+
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
@@ -184,6 +203,12 @@ mod tests {
     fn a_version_line() {
         let text = shown("node1:100:101 [0] NCCL INFO NCCL version 2.21.5+cuda12.4");
         assert!(text.contains("event       version\n") && text.contains("version = 2.21.5+cuda12.4") && text.contains("host node1, pid 100"), "{text}");
+    }
+
+    #[test]
+    fn prefixes_are_told() {
+        let text = shown("[rank3]: node1:100:101 [0] NCCL INFO NCCL version 2.21.5+cuda12.4");
+        assert!(text.contains("prefixes    rank 3\n") && text.contains("event       version\n"), "{text}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A bar on standard error.
 pub struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     start: Instant,
     wanted: bool,
     shown: AtomicBool,
@@ -20,14 +20,14 @@ pub struct Bar {
 impl Bar {
     /// A bar that shows itself when it is due.
     pub fn new(quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        bar.set_style(style("{spinner} {bytes} read, {bytes_per_sec}"));
-        Self { bar, start: Instant::now(), wanted: !quiet && io::stderr().is_terminal(), shown: AtomicBool::new(false) }
+        let drawn = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        drawn.set_style(style("{spinner} {bytes} read, {bytes_per_sec}"));
+        Self { drawn, start: Instant::now(), wanted: !quiet && io::stderr().is_terminal(), shown: AtomicBool::new(false) }
     }
 
     /// Clears the bar.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }
 
@@ -38,8 +38,8 @@ fn style(template: &str) -> ProgressStyle {
 impl Progress for Bar {
     fn total(&self, bytes: u64) {
         if bytes > 0 {
-            self.bar.set_style(style("{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"));
-            self.bar.set_length(bytes);
+            self.drawn.set_style(style("{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"));
+            self.drawn.set_length(bytes);
         }
     }
 
@@ -47,9 +47,9 @@ impl Progress for Bar {
         if !self.wanted {
             return;
         }
-        self.bar.inc(bytes);
+        self.drawn.inc(bytes);
         if self.start.elapsed() >= PATIENCE && !self.shown.swap(true, Ordering::Relaxed) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.drawn.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
 use crate::event::{self, Collective, Event};
-use crate::line::{Level, Record, Time, Wrap, records};
+use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 
 /// A block's events.
@@ -98,28 +98,77 @@ pub struct Call {
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
     let mut parsed = Parsed::default();
-    let mut hint = 0;
-    let mut broken: Option<Record<'a>> = None;
-    let newlines = records(block, arena, |record| {
-        if let (Some(head), None) = (&broken, &record.header)
+    let mapper = Mapper { parsed: &mut parsed, arena, hint: 0, broken: None, slots: [(0, 0); SLOTS] };
+    let newlines = visit(block, arena, mapper);
+    parsed.newlines = u64::from(newlines);
+    parsed
+}
+
+/// Collects a block's records.
+struct Mapper<'a, 'p> {
+    parsed: &'p mut Parsed<'a>,
+    arena: &'a Bump,
+    /// Source of the last headed record.
+    hint: usize,
+    /// A headed record that nothing recognised: the next line may be its rest.
+    broken: Option<Record<'a>>,
+    /// Per known prefix: generation for which it was looked up, and its source.
+    slots: [(u32, u32); SLOTS],
+}
+
+impl<'a> Visitor<'a> for Mapper<'a, '_> {
+    fn record(&mut self, record: Record<'a>) {
+        if let (Some(head), None) = (&self.broken, &record.header)
             && event::parse(&record).is_none()
         {
-            let whole = join(head, &record, arena);
-            if parsed.event(&whole, parsed.place(&whole), Some(hint as u32)) {
-                broken = None;
+            let whole = join(head, &record, self.arena);
+            if self.parsed.event(&whole, place(&whole), Some(self.hint as u32)) {
+                self.broken = None;
                 return;
             }
         }
-        let known = parsed.add(&record, &mut hint);
+        let known = self.parsed.add(&record, &mut self.hint);
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
         {
-            parsed.event(&quoted, parsed.place(&quoted), None);
+            self.parsed.event(&quoted, place(&quoted), None);
         }
-        broken = (!known && record.header.is_some()).then_some(record);
-    });
-    parsed.newlines = u64::from(newlines);
-    parsed
+        self.broken = (!known && record.header.is_some()).then_some(record);
+    }
+
+    fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let (call, len) = event::quick_collective(rest)?;
+        let text = &known.block[known.offset..known.message + len];
+        let place = Place { line: known.line, offset: known.offset as u32, text, time: known.wrap.time };
+        let source = self.slot(known, place);
+        self.broken = None;
+        let parsed = &mut *self.parsed;
+        parsed.nccl_records += 1;
+        parsed.last = Some(place);
+        let seen = &mut parsed.sources[source as usize];
+        seen.records += 1;
+        seen.last = place;
+        parsed.calls.push(Call { source, line: known.line, offset: known.offset as u32, call });
+        Some(len)
+    }
+}
+
+impl<'a> Mapper<'a, '_> {
+    /// The source of a known prefix.
+    fn slot(&mut self, known: &Known<'a, '_>, place: Place<'a>) -> u32 {
+        let (generation, source) = self.slots[known.slot];
+        if generation == known.generation && generation != 0 {
+            return source;
+        }
+        let index = self.parsed.source_index(known.header, known.wrap, place, false, &mut self.hint);
+        self.slots[known.slot] = (known.generation, index as u32);
+        index as u32
+    }
+}
+
+fn place<'a>(record: &Record<'a>) -> Place<'a> {
+    let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
+    Place { line: record.line, offset: record.offset, text: record.text, time }
 }
 
 /// Frameworks quote the library's last warning behind `Last error:`; where a paste lost the line end between, it
@@ -146,17 +195,24 @@ fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a>
 }
 
 impl<'a> Parsed<'a> {
-    fn place(&self, record: &Record<'a>) -> Place<'a> {
-        let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
-        Place { line: record.line, offset: record.offset, text: record.text, time }
-    }
-
     /// Takes a record in; false if no event was recognised in it.
     fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> bool {
-        let place = self.place(record);
+        let place = place(record);
         self.last_time = self.last_time.max(place.time);
         self.last = Some(place);
-        let source = self.source(record, place, hint);
+        let source = record.header.as_ref().map(|header| {
+            let index = self.source_index(header, &record.wrap, place, record.torn_start, hint);
+            self.nccl_records += 1;
+            let source = &mut self.sources[index];
+            source.records += 1;
+            source.rccl |= header.rccl;
+            source.torn &= record.torn_start;
+            source.last = place;
+            if source.wrap.rank.is_none() {
+                source.wrap = record.wrap;
+            }
+            index as u32
+        });
         self.event(record, place, source)
     }
 
@@ -173,36 +229,27 @@ impl<'a> Parsed<'a> {
         !matches!(event, Event::UnknownWarn)
     }
 
-    fn source(&mut self, record: &Record<'a>, place: Place<'a>, hint: &mut usize) -> Option<u32> {
-        let header = record.header.as_ref()?;
-        self.nccl_records += 1;
-        let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == record.wrap.label;
-        let index = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
-        let index = index.unwrap_or_else(|| {
+    /// The source of a header, made if it is new.
+    fn source_index(&mut self, header: &Header<'a>, wrap: &Wrap<'a>, place: Place<'a>, torn: bool, hint: &mut usize) -> usize {
+        let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == wrap.label;
+        let known = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
+        let index = known.unwrap_or(self.sources.len());
+        if known.is_none() {
             self.sources.push(SeenSource {
                 host: header.host,
                 pid: header.pid,
                 tid: header.tid,
                 dev: header.dev,
-                label: record.wrap.label,
-                wrap: record.wrap,
+                label: wrap.label,
+                wrap: *wrap,
                 rccl: header.rccl,
-                torn: record.torn_start,
+                torn,
                 records: 0,
                 first: place,
                 last: place,
             });
-            self.sources.len() - 1
-        });
-        *hint = index;
-        let source = &mut self.sources[index];
-        source.records += 1;
-        source.rccl |= header.rccl;
-        source.torn &= record.torn_start;
-        source.last = place;
-        if source.wrap.rank.is_none() {
-            source.wrap = record.wrap;
         }
-        Some(index as u32)
+        *hint = index;
+        index
     }
 }

@@ -117,9 +117,157 @@ fn full(msg: &[u8]) -> IResult<&[u8], Collective, ()> {
     Ok((rest, Collective { function: Function::from_name(name), count, datatype, op, root, comm, op_count }))
 }
 
+/// Reads a collective record at the start of `rest` up to its line end in one pass, and its length. Takes nothing that
+/// [`parse_collective`] would not read the same; what it does not take goes the usual way.
+pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
+    let mut at = Reader { rest, at: 0 };
+    let function = at.function()?;
+    let op_count = at.hex()?;
+    at.text(b" sendbuff ")?;
+    at.pointer()?;
+    at.text(b" recvbuff ")?;
+    at.pointer()?;
+    at.text(b" count ")?;
+    let count = at.decimal()?;
+    at.text(b" datatype ")?;
+    let datatype = u8::try_from(at.decimal()?).ok()?;
+    at.text(b" op ")?;
+    let op = u8::try_from(at.decimal()?).ok()?;
+    at.text(b" root ")?;
+    let negative = at.text(b"-").is_some();
+    let root = i32::try_from(at.decimal()?).ok()?;
+    at.text(b" comm 0x")?;
+    let comm = at.hex()?;
+    if at.text(b" [nranks=").is_some() {
+        at.decimal()?;
+        at.text(b"]")?;
+    }
+    at.text(b" stream ")?;
+    at.pointer()?;
+    if !matches!(rest.get(at.at), None | Some(b'\n')) {
+        return None;
+    }
+    Some((Collective { function, count, datatype, op, root: if negative { -root } else { root }, comm, op_count }, at.at))
+}
+
+/// A cursor over a record.
+struct Reader<'a> {
+    rest: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    #[inline]
+    fn text(&mut self, text: &[u8]) -> Option<()> {
+        let end = self.at + text.len();
+        (self.rest.get(self.at..end)? == text).then(|| self.at = end)
+    }
+
+    /// A function's name up to `: opCount `.
+    #[inline]
+    fn function(&mut self) -> Option<Function> {
+        let head = self.rest.get(..24)?;
+        let len = head.iter().position(|b| *b == b':')?;
+        let function = match &head[..len] {
+            b"AllReduce" => Function::AllReduce,
+            b"AllGather" => Function::AllGather,
+            b"ReduceScatter" => Function::ReduceScatter,
+            b"Broadcast" => Function::Broadcast,
+            b"Send" => Function::Send,
+            b"Recv" => Function::Recv,
+            b"Reduce" => Function::Reduce,
+            name if !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') => Function::from_name(name),
+            _ => return None,
+        };
+        self.at = len;
+        self.text(b": opCount ")?;
+        Some(function)
+    }
+
+    #[inline]
+    fn hex(&mut self) -> Option<u64> {
+        let start = self.at;
+        let mut value = 0u64;
+        while let Some(digit) = self.rest.get(self.at).map(|b| HEX[*b as usize]).filter(|d| *d < 16) {
+            value = (value << 4) | u64::from(digit);
+            self.at += 1;
+        }
+        (1..=16).contains(&(self.at - start)).then_some(value)
+    }
+
+    /// Skips a pointer.
+    #[inline]
+    fn pointer(&mut self) -> Option<()> {
+        if self.text(b"0x").is_some() {
+            return self.hex().map(|_| ());
+        }
+        if self.rest.get(self.at) == Some(&b'(') {
+            return self.text(b"(nil)");
+        }
+        self.hex().map(|_| ())
+    }
+
+    #[inline]
+    fn decimal(&mut self) -> Option<u64> {
+        let start = self.at;
+        let mut value = 0u64;
+        while let Some(digit) = self.rest.get(self.at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            self.at += 1;
+        }
+        (1..=18).contains(&(self.at - start)).then_some(value)
+    }
+}
+
+/// Value of a hex digit; 16 for every other byte.
+static HEX: [u8; 256] = {
+    let mut table = [16u8; 256];
+    let mut i = 0;
+    while i < 10 {
+        table[b'0' as usize + i] = i as u8;
+        i += 1;
+    }
+    let mut i = 0;
+    while i < 6 {
+        table[b'a' as usize + i] = 10 + i as u8;
+        table[b'A' as usize + i] = 10 + i as u8;
+        i += 1;
+    }
+    table
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_quick_reader_equals_the_grammar(
+            name in prop_oneof![Just("AllReduce"), Just("ReduceScatter"), Just("Send"), Just("AlltoAll"), Just("PutSignal"), Just("x y")],
+            numbers in proptest::array::uniform4(any::<u64>()), root in any::<i32>(), cut in 0usize..240, junk in "[ -~]{0,3}",
+            sep in prop_oneof![9 => Just("\n"), 1 => Just(""), 1 => Just(" task 0 globalrank 1\n")],
+        ) {
+            let [op, a, count, comm] = numbers;
+            let line = format!("{name}: opCount {op:x} sendbuff {a:#x} recvbuff (nil) count {count} datatype {} op {} root {root} comm {comm:#x} [nranks=8] stream 0x1{sep}", count % 300, op % 9);
+            let mut bytes = line.into_bytes();
+            if cut < bytes.len() {
+                bytes.splice(cut..cut, junk.bytes());
+            }
+            if let Some((call, len)) = quick_collective(&bytes) {
+                prop_assert_eq!(parse_collective(&bytes[..len]), Some(call));
+                prop_assert!(len == bytes.len() || bytes[len] == b'\n');
+            }
+        }
+    }
+
+    #[test]
+    fn the_quick_reader_takes_the_plain_shape() {
+        let line = b"AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f11 count 1048576 datatype 7 op 0 root -1 comm 0x55aa [nranks=8] stream 0x1\nnext";
+        let (call, len) = quick_collective(line).unwrap();
+        assert_eq!((call.root, call.comm, &line[len..]), (-1, 0x55aa, &b"\nnext"[..]));
+        assert_eq!(quick_collective(&line[..60]), None);
+    }
 
     #[test]
     fn reads_all_fields_and_refuses_a_cut_record() {

@@ -17,7 +17,7 @@ pub mod tables;
 
 pub use catalog::{Catalog, catalog};
 pub use channel::{Channel, Direction, Via};
-pub use collective::{Collective, Function, parse_collective};
+pub use collective::{Collective, Function, parse_collective, quick_collective};
 pub use init::{Init, Phase};
 pub use setting::Setting;
 pub use shape::{Fields, Scope, Shape, Stage, shape};
@@ -76,6 +76,10 @@ pub fn parse<'a>(record: &Record<'a>) -> Option<Event<'a>> {
     }
     if let Some(version) = version::parse(msg) {
         return Some(Event::Version(version));
+    }
+    // Pastes lose their headers; a channel line cannot be mistaken for anything else.
+    if let Some(channel) = channel::parse(msg) {
+        return Some(Event::Channel(channel));
     }
     setting::parse_export(msg).map(Event::Setting).or_else(|| catalog().find(msg, Scope::Any).map(Event::Note))
 }

@@ -12,10 +12,14 @@ mod runs;
 mod transports;
 
 pub use compare::{Outlier, outliers};
+pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};
 use crate::event::{Library, Stage};
 use crate::line::Time;
+
+/// Size of a job beyond which nobody lists the ranks that have no log.
+const MAX_ABSENT: u32 = 1 << 20;
 
 /// From where the job is seen; the stall rules ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +196,8 @@ impl Job {
 
     /// World ranks of the last run that have no line at all, if the size is known.
     pub fn absent_ranks(&self) -> Vec<u32> {
-        let Some(n) = self.nranks else { return Vec::new() };
+        // A damaged number must not become a list of four thousand million ranks.
+        let Some(n) = self.nranks.filter(|n| *n <= MAX_ABSENT) else { return Vec::new() };
         let mut seen = self.ranks.iter().map(|r| r.rank).peekable();
         (0..n)
             .filter(|r| {

@@ -16,6 +16,10 @@ pub fn assign(procs: &mut [Proc], comms: &[Comm], streams: &[StreamInfo]) {
     for (i, p) in procs.iter().enumerate().filter(|(_, p)| p.nccl) {
         per_stream.entry(p.log.stream).or_default().insert(i);
     }
+    // A bare version line beside a process's own lines is no second process.
+    for list in per_stream.values_mut().filter(|l| l.iter().any(|i| !procs[*i].host.is_empty())) {
+        list.retain(|i| !procs[*i].host.is_empty());
+    }
     let one_node = procs.iter().filter(|p| !p.host.is_empty()).map(|p| p.host.as_str()).collect::<BTreeSet<_>>().len() <= 1;
     for i in 0..procs.len() {
         let p = &procs[i];
@@ -77,7 +81,7 @@ fn own_ranks(procs: &mut [Proc], comms: &[Comm]) {
 }
 
 /// `rank3.log`, `rank_3.out`, `nccl-rank3.log` → 3.
-fn rank_of_name(path: &str) -> Option<u32> {
+pub fn rank_of_name(path: &str) -> Option<u32> {
     let name = path.rsplit(['/', '\\', '!']).next()?;
     let at = name.find("rank")? + 4;
     let digits: String = name[at..].trim_start_matches(['_', '-', '.']).chars().take_while(char::is_ascii_digit).collect();

@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::header::{Header, Level, MARKS, Read, is_rccl, read, start_of};
-use super::records::MAX_LINE;
+use super::records::{Known, MAX_LINE, Visitor};
 use super::scan::{trim, trim_start};
 use super::time::Time;
 use super::wrap::{Chunk, Fragment, Peel, Unfolded, Wrap, clean, clean_lost, fragment, front, object, unquote, unquote_start};
@@ -52,7 +52,7 @@ struct Piece<'a> {
     cleaned: bool,
 }
 
-impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
+impl<'a, F: Visitor<'a>> Cutter<'a, F> {
     pub fn new(arena: &'a Bump, sink: F) -> Self {
         Self { arena, sink, line: 0, offset: 0, follows: true, has_header: false, open: [None, None], stamp: None }
     }
@@ -65,6 +65,14 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
     /// The physical line is done.
     pub fn end(&mut self) {
         self.follows = self.has_header;
+    }
+
+    /// Offers a line with a known prefix to the visitor itself: `rest` is the block from its message on. Returns the
+    /// length of the message that it took.
+    pub fn offer(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let taken = self.sink.quick(known, rest)?;
+        self.follows = true;
+        Some(taken)
     }
 
     /// The block is done: what the log driver did not finish is cut.
@@ -97,7 +105,7 @@ impl<'a, F: FnMut(Record<'a>)> Cutter<'a, F> {
         if msg.is_empty() && header.is_none() {
             return;
         }
-        (self.sink)(Record { line: self.line, offset: self.offset, text, wrap, header, msg, torn_start: torn.0, torn_end: torn.1, follows_nccl: self.follows });
+        self.sink.record(Record { line: self.line, offset: self.offset, text, wrap, header, msg, torn_start: torn.0, torn_end: torn.1, follows_nccl: self.follows });
     }
 
     /// Any line, without its line end.

@@ -16,7 +16,7 @@ mod wrap;
 mod laws;
 
 pub use header::{Header, Level, parse_header};
-pub use records::{MAX_LINE, records};
+pub use records::{Known, MAX_LINE, SLOTS, Visitor, records, visit};
 pub use time::{Clock, Time};
 pub use wrap::{RankHint, Wrap};
 

@@ -11,6 +11,47 @@ use memchr::memmem::Finder;
 /// Longest part of one physical line that is looked at, in bytes; the rest is skipped and the record marked cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
+/// Receives the records of a block.
+pub trait Visitor<'a> {
+    /// One record.
+    fn record(&mut self, record: Record<'a>);
+
+    /// May take a line at once whose prefix was seen before. `rest` is the block from the line's message on; the
+    /// answer is the message's length without its line end, or `None` to have it cut the usual way. It must take only
+    /// messages of which it has looked at every byte: nothing else looks for glued records or control bytes in them.
+    fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let _ = (known, rest);
+        None
+    }
+}
+
+impl<'a, F: FnMut(Record<'a>)> Visitor<'a> for F {
+    fn record(&mut self, record: Record<'a>) {
+        self(record);
+    }
+}
+
+/// A line whose prefix was seen before in its block.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a, 's> {
+    /// Number of the prefix, below [`SLOTS`]; it means the same prefix until `generation` changes.
+    pub slot: usize,
+    /// Grows whenever a slot gets another prefix.
+    pub generation: u32,
+    /// Wrappers in the prefix.
+    pub wrap: &'s Wrap<'a>,
+    /// Header in the prefix.
+    pub header: &'s Header<'a>,
+    /// The block.
+    pub block: &'a [u8],
+    /// Line ends before the line.
+    pub line: u32,
+    /// Offset of the line.
+    pub offset: usize,
+    /// Offset of its message.
+    pub message: usize,
+}
+
 /// Calls `sink` for every record of `block`, in order of the lines that end them, and returns the number of line
 /// ends. `block` is whole lines; the last one may lack its line end. Text that had to be unescaped or cleaned lives
 /// in `arena`.
@@ -18,12 +59,26 @@ pub fn records<'a>(block: &'a [u8], arena: &'a Bump, sink: impl FnMut(Record<'a>
     cut(block, arena, true, sink)
 }
 
+/// [`records`] for a visitor, which may take lines of a known prefix itself.
+pub fn visit<'a>(block: &'a [u8], arena: &'a Bump, visitor: impl Visitor<'a>) -> u32 {
+    cut(block, arena, true, visitor)
+}
+
 /// [`records`]; without `fast`, every line takes the way of the reference grammar.
-pub(super) fn cut<'a>(block: &'a [u8], arena: &'a Bump, fast: bool, sink: impl FnMut(Record<'a>)) -> u32 {
+pub(super) fn cut<'a>(block: &'a [u8], arena: &'a Bump, fast: bool, sink: impl Visitor<'a>) -> u32 {
     let mut cutter = Cutter::new(arena, sink);
     let mut fast_path = fast.then(|| Fast::new(block));
     let (mut start, mut line) = (0, 0);
     while start < block.len() {
+        if let Some(fast) = &mut fast_path
+            && let Some(known) = fast.known(line, start)
+            && let Some(taken) = cutter.offer(&known, &block[known.message..])
+        {
+            let end = known.message + taken;
+            line += u32::from(end < block.len());
+            start = end + 1;
+            continue;
+        }
         let end = memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |p| start + p);
         cutter.begin(line, start);
         match fast_path.as_mut().and_then(|f| f.line(start, end)) {
@@ -43,20 +98,24 @@ pub(super) fn cut<'a>(block: &'a [u8], arena: &'a Bump, fast: bool, sink: impl F
 /// Next place of something in a block; each byte is searched once.
 struct Cursor<S> {
     search: S,
-    next: usize,
+    /// `None` before the first search.
+    next: Option<usize>,
 }
 
 impl<S: Fn(&[u8]) -> Option<usize>> Cursor<S> {
-    fn new(search: S, block: &[u8]) -> Self {
-        let next = search(block).unwrap_or(usize::MAX);
-        Self { search, next }
+    fn new(search: S) -> Self {
+        Self { search, next: None }
     }
 
     fn at(&mut self, block: &[u8], from: usize) -> usize {
-        if self.next < from {
-            self.next = (self.search)(&block[from..]).map_or(usize::MAX, |p| from + p);
+        match self.next {
+            Some(next) if next >= from => next,
+            _ => {
+                let next = (self.search)(&block[from..]).map_or(usize::MAX, |p| from + p);
+                self.next = Some(next);
+                next
+            }
         }
-        self.next
     }
 }
 
@@ -82,9 +141,18 @@ struct Seen<'a> {
     skip: usize,
 }
 
+impl Seen<'_> {
+    /// Whether `text` starts with it. The tail tells most others apart at once.
+    fn starts(&self, text: &[u8]) -> bool {
+        let len = self.prefix.len();
+        text.len() >= len && text[len - INFO.len() - 8..len - INFO.len()] == self.tail && text[..len] == *self.prefix
+    }
+}
+
 /// Prefixes end with this; only INFO lines repeat often enough.
 const INFO: &[u8] = b" NCCL INFO ";
-const SLOTS: usize = 16;
+/// Prefixes remembered at once.
+pub const SLOTS: usize = 16;
 
 struct Fast<'a, C, M, F> {
     block: &'a [u8],
@@ -97,6 +165,7 @@ struct Fast<'a, C, M, F> {
     seen: [Option<Seen<'a>>; SLOTS],
     last: usize,
     turn: usize,
+    generation: u32,
 }
 
 type Search<'f> = Box<dyn Fn(&[u8]) -> Option<usize> + 'f>;
@@ -110,13 +179,25 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
         let control: Search<'static> = Box::new(|text| memchr::memchr3(0x1b, b'\r', 0, text));
         Self {
             block,
-            control: Cursor::new(control, block),
-            mark: Cursor::new(finder(b"CCL "), block),
-            fatal: Cursor::new(finder(b"[FATAL ERROR]:"), block),
+            control: Cursor::new(control),
+            mark: Cursor::new(finder(b"CCL ")),
+            fatal: Cursor::new(finder(b"[FATAL ERROR]:")),
             seen: [None; SLOTS],
             last: 0,
             turn: 0,
+            generation: 0,
         }
+    }
+
+    /// The prefix at `start`, if it was seen before.
+    fn known(&mut self, line: u32, start: usize) -> Option<Known<'a, '_>> {
+        let text = &self.block[start..];
+        if !self.seen[self.last].as_ref().is_some_and(|s| s.starts(text)) {
+            self.last = self.seen.iter().position(|s| s.as_ref().is_some_and(|s| s.starts(text)))?;
+        }
+        let seen = self.seen[self.last].as_ref()?;
+        let message = start + seen.prefix.len();
+        Some(Known { slot: self.last, generation: self.generation, wrap: &seen.wrap, header: &seen.header, block: self.block, line, offset: start, message })
     }
 
     /// Reads the line in `start..end` if it is one of the plain kinds.
@@ -142,10 +223,7 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
 
     /// The known prefix of `text`; reads and remembers a new one.
     fn seen(&mut self, text: &'a [u8]) -> Option<Seen<'a>> {
-        let hit = |seen: &Seen<'a>| {
-            let len = seen.prefix.len();
-            text.len() >= len && text[len - INFO.len() - 8..len - INFO.len()] == seen.tail && text[..len] == *seen.prefix
-        };
+        let hit = |seen: &Seen<'a>| seen.starts(text);
         if let Some(seen) = self.seen[self.last].filter(|s| hit(s)) {
             return Some(seen);
         }
@@ -166,6 +244,7 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
         let seen = Seen { prefix, tail, wrap, header: read.header, skip: text.len() - body.len() };
         (self.last, self.turn) = (self.turn, (self.turn + 1) % SLOTS);
         self.seen[self.last] = Some(seen);
+        self.generation += 1;
         Some(seen)
     }
 }

@@ -52,7 +52,7 @@ struct JobView<'a> {
     nnodes: Option<u32>,
     net: &'a [String],
     nodes: Vec<Node<'a>>,
-    ranks: Vec<Rank<'a>>,
+    ranks: Vec<RankView<'a>>,
     runs: usize,
     communicators: Vec<Communicator>,
     communicators_total: usize,
@@ -67,7 +67,7 @@ struct Node<'a> {
 }
 
 #[derive(Serialize)]
-struct Rank<'a> {
+struct RankView<'a> {
     rank: u32,
     host: Option<&'a str>,
     pid: Option<u32>,
@@ -142,9 +142,9 @@ fn job_view(job: &Job) -> JobView<'_> {
     }
 }
 
-fn rank<'a>(job: &'a Job, row: &'a RankRow) -> Rank<'a> {
+fn rank<'a>(job: &'a Job, row: &'a RankRow) -> RankView<'a> {
     let at = row.last.at;
-    Rank {
+    RankView {
         rank: row.rank,
         host: row.host.as_deref(),
         pid: row.pid,
@@ -181,7 +181,7 @@ fn transports(job: &Job) -> Vec<TransportView<'_>> {
         return list.iter().map(|t| TransportView::Ranks { from: t.from, to: t.to, via: &t.via, channels: t.channels }).collect();
     }
     let host = |rank: u32| job.ranks.binary_search_by_key(&rank, |r| r.rank).ok().and_then(|i| job.ranks[i].host.as_deref());
-    let mut pairs: BTreeMap<(Option<&str>, Option<&str>, &str), (u64, u64)> = BTreeMap::new();
+    let mut pairs: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for t in &job.transports {
         let (channels, count) = pairs.entry((host(t.from), host(t.to), t.via.as_str())).or_default();
         *channels += u64::from(t.channels);

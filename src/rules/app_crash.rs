@@ -1,17 +1,141 @@
 //! app-crash: The program itself failed first; NCCL's errors follow from it.
 
-use super::finding::Finding;
-use super::query::Ask;
-use super::{Cause, Rule};
+use super::finding::{Confidence, Finding, Fix, Severity};
+use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::{Cause, Rule, teardown};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     cause: Cause { id: "app-crash", aliases: &[], summary: "The program itself failed first; NCCL's errors follow from it.", explanation: include_str!("app_crash.md") },
     check,
-    explains: &[],
+    explains: &["peer-crash", "missing-rank", "collective-mismatch", "collective-timeout", "bootstrap-unreachable", "stall"],
     only_alone: false,
 };
 
-fn check(_ask: Ask<'_>) -> Vec<Finding> {
-    Vec::new()
+/// What ended the program, in the order in which it explains.
+const FATAL: &[&str] = &["app.missing_file", "app.missing_library", "app.undefined_symbol", "app.exception", "app.fatal", "app.segfault", "app.terminate", "api.argument", "api.destroyed", "api.racing", "accelerate.rtx_refusal"];
+
+/// Records that show that communication had already failed in this process or stream.
+const TROUBLE: &[&str] = &[
+    "torch.watchdog_timeout",
+    "torch.watchdog_status",
+    "torch.nccl_error",
+    "torch.nccl_result",
+    "torch.abort",
+    "torch.store_timeout",
+    "torch.store_reset",
+    "torch.store_barrier",
+    "torch.store_clients",
+    "torch.store_connect",
+    "torch.unique_id_failed",
+    "torch.missing_ranks",
+    "torch.terminate",
+    "socket.closed",
+    "socket.error",
+    "gloo.error",
+    "ib.completion",
+    "ray.actor_died",
+    "ray.worker_died",
+    "launcher.sigterm",
+    "launch.time_limit",
+    "launch.cancelled",
+];
+
+/// Exceptions that only carry another process's or layer's failure upwards, or are printed and handled.
+fn is_messenger(hit: &Hit<'_>) -> bool {
+    let kind = hit.get("type").unwrap_or("");
+    let text = hit.text();
+    let types = ["DistBackend", "DistNetwork", "DistStore", "DistError", "ChildFailed", "RayTask", "RayActor", "ActorDied", "EngineDead", "BrokenPipe", "ConnectionReset", "ConnectionRefused", "CalledProcess", "ProcessExited", "ProcessRaised", "XlaRuntime", "Cancelled", "Broken", "SystemExit", "Internal"];
+    let words = [
+        "NCCL", "nccl", "CUDA", "cuda", "HIP error", "c10d", "c10::", "ProcessGroup", "Engine core", "Worker failed", "WorkerProc", "See root cause above", "imed out", "ime out", "timeout", "Connection", "gloo", "Broken promise", "worker process", "out of memory", "Distributed package", "init_process_group",
+    ];
+    types.iter().any(|t| kind.ends_with(t)) || words.iter().any(|w| text.contains(w))
+}
+
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let origin = teardown::origin(ask);
+    let trouble = ask.any_of(TROUBLE);
+    let hits: Vec<Hit<'_>> = ask
+        .any_of(FATAL)
+        .into_iter()
+        .filter(|h| !is_messenger(h) && !(h.entry.kind == "app.undefined_symbol" && h.get("symbol").is_some_and(|s| s.starts_with("nccl"))))
+        .filter(|h| !teardown::is_teardown(ask, h))
+        .filter(|h| origin.iter().chain(&trouble).all(|o| comes_first(h, o)))
+        .collect();
+    let Some(first) = teardown::first(&hits) else { return Vec::new() };
+    vec![write(ask, &hits, first)]
+}
+
+/// Whether the exception is known to stand before the other record; without an order it must be another process's.
+fn comes_first(exception: &Hit<'_>, other: &Hit<'_>) -> bool {
+    match teardown::order(exception.at(), other.at()) {
+        Some(order) => order.is_lt(),
+        None => exception.proc != other.proc,
+    }
+}
+
+/// What the program said, short.
+fn words(hit: &Hit<'_>) -> String {
+    let text = match hit.entry.kind.as_str() {
+        "app.segfault" => "segmentation fault".to_owned(),
+        "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
+        "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
+        "app.undefined_symbol" => format!("undefined symbol {}", hit.get("symbol").unwrap_or("?")),
+        "app.exception" => format!("{}Error: {}", hit.get("type").unwrap_or(""), hit.get("text").unwrap_or("")),
+        _ => hit.get("text").or_else(|| hit.get("what")).unwrap_or_else(|| hit.text()).to_owned(),
+    };
+    text.trim().chars().take(60).collect()
+}
+
+fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
+    let same: Vec<Hit<'_>> = hits.iter().copied().filter(|h| h.entry.kind == first.entry.kind).collect();
+    let ranks = ranks_of(&same);
+    let times: u64 = same.iter().map(Hit::count).sum();
+    let who = if ranks.is_empty() { if times > 1 { format!("{times} processes") } else { "A process".to_owned() } } else { ranks_text(&ranks) };
+    let confidence = if first.entry.kind.starts_with("api.") { Confidence::Possible } else { Confidence::Likely };
+    let mut title = format!("{who} ended in the program itself: {}", words(&first));
+    if let Some(letter) = title.get_mut(0..1) {
+        letter.make_ascii_uppercase();
+    }
+    let mut finding = Finding::new("app-crash", Severity::Error, confidence, title);
+    let spread = if times > 1 || ranks.len() > 1 { "Several processes say the same, so it is common to all of them and no rank is the culprit." } else { "It stands before any communication error, so those are its consequences." };
+    finding.why = format!("The program failed by itself: {}. {spread} NCCL is not involved, or only as the messenger. If the place of the failure is inside a CUDA or NCCL call, the text above it decides.", words(&first));
+    finding.hosts = hosts_of(&same);
+    finding.ranks = ranks;
+    finding.evidence = std::iter::once(first).chain(same).chain(ask.any_of(&["app.exit", "launcher.first_failure"])).map(|h| h.evidence()).take(6).collect();
+    finding.fixes = vec![Fix {
+        title: "Mend what the exception names; start again".to_owned(),
+        when: "Always".to_owned(),
+        commands: vec!["TORCHELASTIC_ERROR_FILE=/tmp/error-%r.json PYTHONFAULTHANDLER=1   # keeps each rank's own traceback".to_owned()],
+        needs: "nothing".to_owned(),
+        cost: "none".to_owned(),
+        undo: "unset them".to_owned(),
+    }];
+    finding.avoid = vec!["Tuning NCCL: the other ranks' closed connections and time-outs follow from this exit.".to_owned()];
+    finding.verify = vec!["The same program on one GPU, without torch.distributed, passes this place.".to_owned()];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+
+    #[test]
+    fn an_exception_before_the_closed_connections_is_the_cause() {
+        let a = analyze_texts(&[("job.log", "1: Traceback (most recent call last):\n1: KeyError: 'labels'\n0: h1:10:10 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer h1<40012>\n")]);
+        assert_eq!(a.findings[0].id, "app-crash");
+        assert!(a.findings.iter().all(|f| f.id != "peer-crash" || f.caused_by.is_some()));
+    }
+
+    #[test]
+    fn the_messenger_of_a_timeout_is_none() {
+        let a = analyze_texts(&[("job.log", "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\nRuntimeError: the step failed\n")]);
+        assert!(a.findings.iter().all(|f| f.id != "app-crash"));
+    }
+
+    #[test]
+    fn an_exception_at_exit_after_the_work_is_none() {
+        let a = analyze_texts(&[("job.log", "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 20.1\nKeyError: 'x'\n")]);
+        assert!(a.findings.iter().all(|f| f.id != "app-crash"));
+    }
 }

@@ -1,8 +1,8 @@
 //! collective-timeout: A collective timed out, and nothing in the logs says why.
 
-use super::finding::Finding;
-use super::query::Ask;
-use super::{Cause, Rule};
+use super::finding::{Confidence, Finding, Fix, Severity};
+use super::query::{Ask, Hit, hosts_of, ranks_text};
+use super::{Cause, Rule, teardown};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -13,10 +13,120 @@ pub const RULE: Rule = Rule {
         explanation: include_str!("collective_timeout.md"),
     },
     check,
-    explains: &[],
+    explains: &["app-crash"],
     only_alone: false,
 };
 
-fn check(_ask: Ask<'_>) -> Vec<Finding> {
-    Vec::new()
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let mut hits = ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]);
+    let mut confidence = Confidence::Likely;
+    if hits.is_empty() {
+        // The dump signal is sent for a time-out whose own line is above the cut.
+        hits = ask.any_of(&["torch.dump_signal", "torch.missing_ranks"]);
+    }
+    if hits.is_empty() {
+        hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout"]);
+        confidence = Confidence::Possible;
+    }
+    let Some(first) = teardown::first(&hits) else { return Vec::new() };
+    if teardown::is_teardown(ask, &first) {
+        return Vec::new();
+    }
+    vec![write(ask, &hits, first, confidence)]
+}
+
+/// The ranks that a record speaks of: torch's own word before the process's.
+fn waiting(hits: &[Hit<'_>]) -> Vec<u32> {
+    let mut ranks: Vec<u32> = hits.iter().filter_map(|h| h.num("pg_rank").and_then(|r| u32::try_from(r).ok()).or_else(|| h.rank())).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence) -> Finding {
+    let waiting = waiting(hits);
+    let work = hits.iter().find(|h| h.get("op").is_some()).copied().unwrap_or(first);
+    let what = match (work.get("op"), work.get("seq")) {
+        (Some(op), Some(seq)) => format!("{op} number {seq}"),
+        (Some(op), None) => op.to_owned(),
+        _ => "A collective".to_owned(),
+    };
+    let after = work.num("timeout_ms").map_or_else(String::new, |ms| format!(" after {} s", ms / 1000));
+    let idle = idle(ask);
+    let quiet: Vec<u32> = ask.job.ranks.iter().map(|r| r.rank).filter(|r| !waiting.contains(r) && !idle.contains(r)).collect();
+    let mut finding = Finding::new("collective-timeout", Severity::Error, confidence, format!("{what} timed out{after} on {}", ranks_text(&waiting)));
+    let mut why = "A collective was enqueued and did not finish in time, and nothing better is known from these logs. The waiting ranks are the victims: look for the rank that did not come, or came late.".to_owned();
+    if work.num("seq") == Some(1) || ask.hits("torch.watchdog_status").iter().any(|h| h.num("completed") == Some(-1)) {
+        why.push_str(" It was the first collective of the group, so the way between the GPUs has never worked: transport or set-up.");
+    } else {
+        why.push_str(" Collectives before it had finished, so the transport works: a straggler, a dead rank or a fault in the meantime is more likely than the set-up.");
+    }
+    if !idle.is_empty() {
+        why.push_str(&format!(" {} had nothing outstanding (all that was enqueued had completed), so they stood elsewhere in the program.", ranks_text(&idle)));
+    } else if !quiet.is_empty() && quiet.len() < waiting.len() {
+        why.push_str(&format!(" {} printed no time-out: look there first.", ranks_text(&quiet)));
+    }
+    finding.why = why;
+    finding.ranks = waiting;
+    finding.hosts = hosts_of(hits);
+    finding.evidence = std::iter::once(work).chain(hits.iter().copied().take(3)).chain(ask.hits("torch.watchdog_status").into_iter().take(3)).map(|h| h.evidence()).collect();
+    finding.fixes = fixes();
+    finding.avoid = vec!["Only raising the time-out: it helps where a rank is known to be slow (loading, checkpoint), and hides everything else.".to_owned()];
+    finding.verify = vec!["Flight recorder: all ranks enqueue the same collectives with the same sizes up to the last one.".to_owned()];
+    finding
+}
+
+/// Ranks whose last enqueued collective had completed.
+fn idle(ask: Ask<'_>) -> Vec<u32> {
+    let hits: Vec<Hit<'_>> =
+        ask.any_of(&["torch.watchdog_status", "torch.dump_signal"]).into_iter().filter(|h| h.num("enqueued").is_some_and(|n| n > 0) && h.num("enqueued") == h.num("completed")).collect();
+    waiting(&hits)
+}
+
+fn fixes() -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Record what each rank was doing and compare".to_owned(),
+            when: "It happens again".to_owned(),
+            commands: vec![
+                "TORCH_NCCL_TRACE_BUFFER_SIZE=20000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/tmp/fr_".to_owned(),
+                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL NCCL_DEBUG_FILE=nccl.%h.%p.log".to_owned(),
+                "py-spy dump --pid PID   # on the rank that does not wait in the collective".to_owned(),
+            ],
+            needs: "nothing".to_owned(),
+            cost: "little".to_owned(),
+            undo: "unset them".to_owned(),
+        },
+        Fix {
+            title: "Give slow phases their own, longer limit".to_owned(),
+            when: "One rank is known to work longer (tokenising, checkpoint, compilation)".to_owned(),
+            commands: vec!["torch.distributed.init_process_group(…, timeout=datetime.timedelta(minutes=60))".to_owned()],
+            needs: "nothing".to_owned(),
+            cost: "a real hang is seen later".to_owned(),
+            undo: "restore the former timeout".to_owned(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+    use crate::rules::Verdict;
+
+    const LINE: &str = "[rank0]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=49, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n";
+
+    #[test]
+    fn a_printed_timeout_alone_is_the_finding() {
+        let a = analyze_texts(&[("rank0.log", LINE)]);
+        let f = &a.findings[0];
+        assert_eq!(f.id, "collective-timeout");
+        assert!(f.title.contains("ALLREDUCE number 49 timed out after 600 s"), "{}", f.title);
+        assert_ne!(a.verdict, Verdict::Healthy);
+    }
+
+    #[test]
+    fn slow_beats_are_no_timeout() {
+        let a = analyze_texts(&[("rank0.log", "INFO 01-01 10:00:00 [shm_broadcast.py:1] No available shared memory broadcast block found in 60 seconds.\n")]);
+        assert!(a.findings.iter().all(|f| f.id != "collective-timeout"));
+    }
 }

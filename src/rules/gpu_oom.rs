@@ -1,22 +1,117 @@
-//! gpu-oom: A GPU or the host ran out of memory on one rank; the others wait for it or lose it.
+//! gpu-oom: A GPU ran out of memory on one rank; the others wait for it or lose it.
 
-use super::finding::Finding;
-use super::query::Ask;
-use super::{Cause, Rule};
+use super::finding::{Confidence, Finding, Fix, Severity};
+use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::{Cause, Rule, teardown};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     cause: Cause {
         id: "gpu-oom",
         aliases: &[],
-        summary: "A GPU or the host ran out of memory on one rank; the others wait for it or lose it.",
+        summary: "A GPU ran out of memory on one rank; the others wait for it or lose it.",
         explanation: include_str!("gpu_oom.md"),
     },
     check,
-    explains: &[],
+    explains: &["app-crash", "gpu-error", "peer-crash", "missing-rank", "collective-mismatch", "collective-timeout", "bootstrap-unreachable", "stall"],
     only_alone: false,
 };
 
-fn check(_ask: Ask<'_>) -> Vec<Finding> {
-    Vec::new()
+/// The words of an allocation that found no room on the GPU.
+fn says_oom(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("out of memory") && !text.contains("pool") || text.contains("cudaerrormemoryallocation")
+}
+
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let hits: Vec<Hit<'_>> = ask
+        .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate"])
+        .into_iter()
+        .filter(|h| match h.entry.kind.as_str() {
+            "torch.oom" => true,
+            // Host memory has the same words; only an exception that names the GPU's runtime counts.
+            "app.exception" | "app.terminate" => says_oom(h.text()) && ["CUDA", "cuda", "HIP", "hip", "GPU"].iter().any(|w| h.text().contains(w)),
+            _ => h.get("text").is_some_and(says_oom),
+        })
+        .collect();
+    let Some(first) = teardown::first(&hits) else { return Vec::new() };
+    let ranks = ranks_of(&hits);
+    let gpu = first.get("gpu").map_or_else(String::new, |g| format!(", GPU {g}"));
+    let host = if first.host().is_empty() { String::new() } else { format!(" on {}", first.host()) };
+    let mut finding = Finding::new("gpu-oom", Severity::Error, Confidence::Certain, format!("{} ran out of GPU memory{host}{gpu}", ranks_text(&ranks)));
+    let size = match (first.get("size"), first.get("unit")) {
+        (Some(size), Some(unit)) => format!(" for {size} {unit}iB"),
+        _ => String::new(),
+    };
+    finding.why = format!(
+        "An allocation{size} on the GPU failed. The rank then leaves the collective or dies, and the others wait for it, time out or lose their connection: those errors are consequences. What else fills the GPU (another process, a leftover of an earlier run) is worth a look before the program is changed."
+    );
+    finding.hosts = hosts_of(&hits);
+    finding.evidence = std::iter::once(first).chain(hits.iter().copied()).map(|h| h.evidence()).take(6).collect();
+    finding.evidence.extend(ask.hits("cuda.alloc_failed").iter().take(2).map(Hit::evidence));
+    finding.ranks = ranks;
+    // Memory that a peer cannot import is reported as missing where the ranks disagree on cuMem.
+    let cumem: std::collections::BTreeSet<&str> = ask.settings("NCCL_CUMEM_ENABLE").iter().map(|s| s.value).collect();
+    if cumem.len() > 1 {
+        finding.caused_by = Some("env-mismatch");
+    }
+    finding.fixes = fixes();
+    finding.avoid = vec!["Raising the collective's time-out: the rank that ran out of memory never comes.".to_owned()];
+    finding.verify = vec!["nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv -l 1  # while the job starts".to_owned()];
+    vec![finding]
+}
+
+fn fixes() -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Free the GPU of other processes".to_owned(),
+            when: "The GPU is not empty before the job starts".to_owned(),
+            commands: vec!["nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv".to_owned()],
+            needs: "nothing".to_owned(),
+            cost: "none".to_owned(),
+            undo: "none needed".to_owned(),
+        },
+        Fix {
+            title: "Need less memory: smaller batch or context, more sharding, a lower share for the cache".to_owned(),
+            when: "The program itself fills the GPU".to_owned(),
+            commands: vec![
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # where much is reserved but unallocated".to_owned(),
+                "vllm serve … --gpu-memory-utilization 0.85 --max-model-len N".to_owned(),
+            ],
+            needs: "nothing".to_owned(),
+            cost: "throughput".to_owned(),
+            undo: "restore the former sizes".to_owned(),
+        },
+        Fix {
+            title: "Leave room for NCCL's own buffers".to_owned(),
+            when: "The library's allocation failed, not the program's".to_owned(),
+            commands: vec!["NCCL_BUFFSIZE=2097152 NCCL_MAX_NCHANNELS=8  # the same on all ranks".to_owned()],
+            needs: "nothing".to_owned(),
+            cost: "bandwidth".to_owned(),
+            undo: "unset both".to_owned(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+    use crate::rules::Verdict;
+
+    #[test]
+    fn the_rank_without_room_is_the_cause() {
+        let a = analyze_texts(&[
+            ("rank1.log", "h1:11:11 [1] include/alloc.h:190 NCCL WARN Cuda failure 'out of memory'\n"),
+            ("rank0.log", "h1:10:10 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer h1<40012>\n"),
+        ]);
+        assert_eq!(a.findings[0].id, "gpu-oom");
+        assert_eq!(a.findings[0].ranks, [1]);
+        assert_eq!(a.verdict, Verdict::Failed);
+    }
+
+    #[test]
+    fn host_memory_is_not_gpu_memory() {
+        let a = analyze_texts(&[("job.log", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n")]);
+        assert!(a.findings.iter().all(|f| f.id != "gpu-oom"));
+    }
 }

@@ -88,10 +88,15 @@ impl<'a> Hit<'a> {
     }
 }
 
-impl SettingHit<'_> {
+impl<'a> SettingHit<'a> {
     /// The rank that has it, if known.
     pub fn rank(&self) -> Option<u32> {
         self.job.procs[self.proc].rank
+    }
+
+    /// The host that has it; empty if unknown.
+    pub fn host(&self) -> &'a str {
+        &self.job.procs[self.proc].host
     }
 
     /// Its record as evidence.
@@ -223,6 +228,11 @@ impl<'a> Ask<'a> {
     pub fn version(self) -> Option<(u32, u32, u32)> {
         self.versions().into_iter().next()
     }
+
+    /// More than one node takes part, or the log does not show the whole job.
+    pub fn multi_node_or_unknown(self) -> bool {
+        self.multi_node() || !self.job.absent_ranks().is_empty()
+    }
 }
 
 /// `2.27.3+cuda12.9` → (2, 27, 3).
@@ -242,7 +252,7 @@ pub fn ranges(ranks: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for r in sorted {
         match runs.last_mut() {
-            Some((_, end)) if *end + 1 == r => *end = r,
+            Some((_, end)) if end.checked_add(1) == Some(r) => *end = r,
             _ => runs.push((r, r)),
         }
     }

@@ -103,7 +103,7 @@ pub fn tcp_fallback() -> Analysis {
     let mut finding = Finding::new("tcp-fallback", Severity::Error, Confidence::Certain, "2 nodes exchange data over TCP sockets: no InfiniBand device was found");
     finding.why = "All 8 ranks looked for InfiniBand devices, found none and chose sockets. The devices are missing inside the container: \
         nothing was filtered by `NCCL_IB_HCA`."
-        .to_owned();
+        .into();
     finding.ranks = (0..8).collect();
     finding.hosts = vec!["node1".to_owned(), "node2".to_owned()];
     finding.path = vec!["network-is-socket", "ib-not-disabled", "no-device", "container"];

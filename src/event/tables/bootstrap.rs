@@ -112,15 +112,6 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape(
-        "bootstrap.family",
-        "{text} family {!family:d}, expected",
-        "2.5.6",
-        "",
-        "misc/socket.cc",
-        "An address of an unknown family arrived: the peer speaks another version or other settings.",
-    )
-    .any(),
-    shape(
         "version.mismatch",
         "Mismatched NCCL version detected : rank {rank:d} version {!got:d} rank {peer_rank:d} version {!want:d}",
         "2.23.4",

@@ -217,4 +217,12 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape("abort.called", "Comm {comm} is in abort state", "2.17.1", "", "proxy.cc", "The communicator was aborted by its user (a watchdog); a consequence, never a cause."),
+    shape(
+        "init.destroy_error",
+        "commDestroySync: comm {comm} rank {rank:d} sync {stream:w} error {code:d}",
+        "2.14.3",
+        "",
+        "init.cc",
+        "A communicator could not be ended cleanly because the GPU had failed before; a consequence.",
+    ),
 ];

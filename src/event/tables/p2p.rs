@@ -82,12 +82,58 @@ pub const SHAPES: &[Shape] = &[
     ),
     shape(
         "shm.bad_size",
-        "{text}/dev/shm/nccl-{name} (size {size}, remoteSize {got}",
+        "Error while {!op} shared memory segment {path} (size -{size:d})",
         "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment {path} (size -{size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
         "",
         "misc/shmutils.cc",
         "The two ends disagree on a segment: different settings on the two ranks.",
-    ),
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size {size:d})",
+        "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size {size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
+        "",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size -{size:d})",
+        "2.5.6",
+        "2.18.6",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
+    shape(
+        "shm.bad_size",
+        "Error while {!op} shared memory segment /dev/shm/nccl- (size -{size:d}), error: {!error} ({errno:d})",
+        "2.19.1",
+        "",
+        "misc/shmutils.cc",
+        "The two ends disagree on a segment: different settings on the two ranks.",
+    )
+    .any(),
     shape(
         "benign.cumem_host",
         "cuMem host allocations do not appear to be working{text}",

@@ -37,6 +37,15 @@ pub const SHAPES: &[Shape] = &[
         "The plugin's library could not be loaded; 'No such file' is normal unless it was wanted.",
     ),
     shape(
+        "plugin.load_failed",
+        "NET/Plugin~: {!name}.so{suffix}: {!error}",
+        "2.22.3",
+        "",
+        "plugin/plugin_open.cc",
+        "The plugin's library could not be loaded; the text is the loader's. 'No such file' is normal unless it was wanted.",
+    )
+    .any(),
+    shape(
         "plugin.symbol",
         "NET/Plugin~: Failed to find {!name:w} symbol",
         "2.12.7",
@@ -74,4 +83,6 @@ pub const SHAPES: &[Shape] = &[
     shape("plugin.ofi_none", "NET/OFI Failed to initialize {!text} protocol", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.ofi_none", "NET/OFI aws-ofi-nccl initialization failed{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
     shape("plugin.vendor", "NET/{!name:w} {text}ailed {error}", "", "", "vendor plugins", "A vendor's network plugin reports a failure."),
+    shape("plugin.ofi_none", "NET/OFI Unable to find a protocol that worked.{text}", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
+    shape("plugin.ofi_none", "NET/OFI Initializing plugin failed", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
 ];

@@ -67,8 +67,8 @@ fn summary(job: &Job) -> String {
         parts.push(format!("{} attempts, the last one is shown", job.runs.len()));
     }
     let (lines, nccl) = job.streams.iter().fold((0u64, 0u64), |(l, n), s| (l.saturating_add(s.lines), n.saturating_add(s.nccl_lines)));
-    let read = format!("{}, {}", plural(job.streams.len() as u64, "input"), plural(lines, "line"));
-    parts.push(if nccl > 0 { format!("{read}, {nccl} of them the library's") } else { format!("{read}, none of them the library's") });
+    let name = if name.is_empty() { "NCCL" } else { name };
+    parts.push(format!("{}, {} ({nccl} {name})", plural(job.streams.len() as u64, "input"), plural(lines, "line")));
     parts.join(" · ")
 }
 

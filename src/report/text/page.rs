@@ -112,6 +112,8 @@ impl Page<'_> {
 
     /// Prose behind a label that takes the columns of `label` but prints as `painted`; further lines start at `hang`.
     pub fn labelled(&mut self, indent: usize, label: &str, painted: &str, hang: usize, style: Style, text: &str) -> io::Result<()> {
+        // Without any text the label still stands.
+        let text = if text.trim().is_empty() { " " } else { text };
         let mut first = true;
         let mut taken = (indent + columns(label)).saturating_sub(hang);
         for part in text.lines() {

@@ -36,10 +36,10 @@ struct Row {
 
 /// Writes the section.
 pub fn write(page: &mut Page, job: &Job) -> io::Result<()> {
-    let absent = job.absent_ranks();
     if job.ranks.is_empty() {
         return Ok(());
     }
+    let absent = job.absent_ranks();
     page.heading("Ranks")?;
     let mut rows = rows(job);
     let more = rows.len().saturating_sub(MAX_ROWS);

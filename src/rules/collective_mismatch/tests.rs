@@ -1,0 +1,69 @@
+use crate::analysis::analyze_texts;
+use crate::rules::Confidence;
+
+/// A rank's log: Init COMPLETE, the given calls, and its end.
+fn log(rank: u32, calls: &[(&str, u64, u8)], end: &str) -> String {
+    let head = format!("node{rank}:1{rank}:1{rank} [0] NCCL INFO");
+    let comm = format!("0x5500000{rank}");
+    let mut text = format!("{head} ncclCommInitRank comm {comm} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init COMPLETE\n");
+    for (i, (name, count, datatype)) in calls.iter().enumerate() {
+        text.push_str(&format!("{head} {name}: opCount {i:x} sendbuff 0x7f0000 recvbuff 0x7f8000 count {count} datatype {datatype} op 0 root 0 comm {comm} [nranks=3] stream 0x55\n"));
+    }
+    if !end.is_empty() {
+        text.push_str(&format!("{head} comm {comm} rank {rank} nranks 3 cudaDev 0 busId 17000 - {end} COMPLETE\n"));
+    }
+    text
+}
+
+fn find(logs: &[String]) -> Option<(Confidence, Vec<u32>, String)> {
+    let names = ["rank0.log", "rank1.log", "rank2.log"];
+    let texts: Vec<(&str, &str)> = names.iter().copied().zip(logs.iter().map(String::as_str)).collect();
+    let a = analyze_texts(&texts);
+    a.findings.into_iter().find(|f| f.id == "collective-mismatch").map(|f| (f.confidence, f.ranks, f.why))
+}
+
+const A: (&str, u64, u8) = ("AllReduce", 1024, 7);
+
+#[test]
+fn another_count_on_one_rank_is_named() {
+    let odd = ("AllReduce", 512, 7);
+    let (confidence, ranks, why) = find(&[log(0, &[A, A, A], "Destroy"), log(1, &[A, odd, A], "Destroy"), log(2, &[A, A, A], "Destroy")]).unwrap();
+    assert_eq!((confidence, ranks), (Confidence::Certain, vec![1]));
+    assert!(why.contains("2. collective") && why.contains("512"), "{why}");
+}
+
+#[test]
+fn another_operation_on_one_rank_is_named() {
+    let odd = ("AllGather", 1024, 7);
+    let (confidence, ranks, _) = find(&[log(0, &[A, A], "Abort"), log(1, &[A, A], "Abort"), log(2, &[A, odd], "Abort")]).unwrap();
+    assert_eq!((confidence, ranks), (Confidence::Certain, vec![2]));
+}
+
+#[test]
+fn a_rank_that_left_early_is_named_and_a_dead_one_is_not() {
+    let (confidence, ranks, _) = find(&[log(0, &[A, A], "Abort"), log(1, &[A], "Destroy"), log(2, &[A, A], "Abort")]).unwrap();
+    assert_eq!((confidence, ranks), (Confidence::Likely, vec![1]));
+    assert_eq!(find(&[log(0, &[A, A], "Abort"), log(1, &[A], ""), log(2, &[A, A], "Abort")]), None);
+}
+
+#[test]
+fn equal_calls_and_pairs_of_send_and_recv_are_sound() {
+    let send = ("Send", 7, 7);
+    let recv = ("Recv", 7, 7);
+    assert_eq!(find(&[log(0, &[A, send, A], "Destroy"), log(1, &[A, recv, A], "Destroy"), log(2, &[A, A], "Destroy")]), None);
+}
+
+#[test]
+fn one_rank_alone_in_a_collective_by_the_watchdogs() {
+    let idle = |r: u32| format!("[rank{r}]:[E703 21:51:54.1 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank {r}] Received a dump signal due to a collective timeout from  rank 2 and we will try our best to dump the debug info. Last enqueued NCCL work: 56, last completed NCCL work: 56.This is most likely caused by incorrect usages of collectives\n");
+    let a = analyze_texts(&[("server.log", &format!("{}{}", idle(0), idle(1)))]);
+    let f = a.findings.iter().find(|f| f.id == "collective-mismatch").unwrap();
+    assert_eq!(f.ranks, [2]);
+}
+
+#[test]
+fn skew_between_ranks_is_no_mismatch() {
+    let status = |r: u32, n: u32| format!("[rank{r}]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:1664] [PG 1 Rank {r}] Exception (either an error or timeout) detected by watchdog at work: 50, last enqueued NCCL work: {n}, last completed NCCL work: 49.\n");
+    let a = analyze_texts(&[("job.log", &format!("{}{}", status(0, 52), status(1, 57)))]);
+    assert!(a.findings.iter().all(|f| f.id != "collective-mismatch"));
+}

@@ -1,0 +1,190 @@
+//! peer-crash: A rank's process or node died; the others lost their connection to it.
+
+mod who;
+
+use super::finding::{Evidence, Finding, Fix, Severity};
+use super::query::{Ask, Hit, evidence, ranks_of, ranks_text};
+use super::{Cause, Rule, teardown};
+use std::cmp::Ordering;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    cause: Cause {
+        id: "peer-crash",
+        aliases: &["remote-error"],
+        summary: "A rank's process or node died; the others lost their connection to it.",
+        explanation: include_str!("../peer_crash.md"),
+    },
+    check,
+    explains: &["missing-rank", "collective-timeout", "stall"],
+    only_alone: false,
+};
+
+/// A survivor's word that somebody is gone.
+struct Complaint<'a> {
+    hit: Hit<'a>,
+    /// Address or host that it names.
+    peer: Option<String>,
+    /// It cannot be read as anything but a lost peer.
+    strong: bool,
+}
+
+/// A record that says directly that a process died.
+const DEATHS: &[&str] = &["app.killed", "app.oom_killer", "kernel.oom_kill", "ray.worker_killed", "launch.node_failure", "launch.daemon_lost", "ray.node_died", "app.exit"];
+
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let gone = teardown::just_ended(ask);
+    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| !teardown::is_teardown(ask, &c.hit)).collect();
+    let deaths = deaths(ask);
+    if complaints.is_empty() && deaths.is_empty() {
+        return Vec::new();
+    }
+    // Where a failure of another kind began, its rule names it, and the broken connections are its consequence.
+    if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) {
+        return Vec::new();
+    }
+    vec![write(ask, &complaints, &deaths, &gone)]
+}
+
+/// Survivors whose time had run out abort and close; who comes later then finds them gone.
+fn timed_out_before(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> bool {
+    let timeouts = ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]);
+    let earlier = |t: &Hit<'_>| complaints.iter().any(|c| teardown::order(c.hit.at(), t.at()) == Some(Ordering::Less));
+    !timeouts.is_empty() && !complaints.is_empty() && !timeouts.iter().all(earlier)
+}
+
+/// `192.0.2.7<40012>`, `node7.example<40012>`, `[2001:db8::7]<1>`, `ip 192.0.2.7, port 1` → the address alone.
+fn address(peer: &str) -> Option<String> {
+    let peer = peer.trim().trim_start_matches("ip ");
+    let host = peer.split(['<', ',', ' ']).next()?;
+    let host = if let Some(v6) = host.strip_prefix('[') { v6.split(']').next()? } else { host };
+    let host = host.rsplit_once(':').map_or(host, |(h, port)| if h.contains(':') || port.parse::<u16>().is_err() { host } else { h });
+    let host = host.trim_start_matches("::ffff:");
+    (!host.is_empty()).then(|| host.to_owned())
+}
+
+fn lost(text: &str) -> bool {
+    ["closed by peer", "reset by peer", "closed by remote", "Broken pipe", "onnection reset", "onnection timed out", "Software caused connection abort", "onnection aborted"].iter().any(|w| text.contains(w))
+}
+
+fn complaints<'a>(ask: Ask<'a>, gone: &[u32]) -> Vec<Complaint<'a>> {
+    let kinds = [
+        "socket.closed",
+        "socket.error",
+        "ib.completion",
+        "torch.nccl_error",
+        "torch.nccl_result",
+        "torch.terminate",
+        "torch.store_reset",
+        "gloo.error",
+        "ray.actor_died",
+        "ray.worker_died",
+        "ras.peer_dead",
+        "jax.nccl_error",
+    ];
+    ask.any_of(&kinds)
+        .into_iter()
+        .filter_map(|hit| {
+            let peer = hit.get("peer").and_then(address);
+            let text = hit.text();
+            let remote = text.contains("remote process exit") || text.contains("ncclRemoteError");
+            let (wanted, strong) = match hit.entry.kind.as_str() {
+                "socket.closed" | "ras.peer_dead" | "ray.actor_died" | "ray.worker_died" => (true, hit.entry.kind != "socket.closed"),
+                "socket.error" => (hit.get("error").is_some_and(lost), false),
+                // A completion that got no answer shows a dead peer only where somebody's log just ends.
+                "ib.completion" => (hit.num("status") == Some(12) && !gone.is_empty(), false),
+                "gloo.error" => (lost(text), false),
+                "torch.store_reset" => (true, false),
+                _ => (remote, remote),
+            };
+            let peer = peer.or_else(|| if hit.entry.kind == "gloo.error" { text.split('[').filter_map(|p| p.split(']').next()).rfind(|a| a.parse::<std::net::IpAddr>().is_ok()).map(str::to_owned) } else { None });
+            wanted.then_some(Complaint { hit, peer, strong })
+        })
+        .collect()
+}
+
+/// Records of a kill that the launcher did not order itself.
+fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
+    let ordered = ask.any_of(&["launch.time_limit", "launch.cancelled", "launch.preempted", "launcher.sigterm", "app.interrupted", "launcher.closing", "app.exception", "torch.watchdog_timeout"]);
+    ask.any_of(DEATHS)
+        .into_iter()
+        .filter(|h| match h.entry.kind.as_str() {
+            "app.exit" => matches!(h.num("code"), Some(-9 | 137)),
+            "app.killed" => h.num("signal").is_none_or(|s| s == 9),
+            _ => true,
+        })
+        .filter(|h| !ordered.iter().any(|o| teardown::order(o.at(), h.at()).is_some_and(Ordering::is_le)))
+        .filter(|h| !teardown::is_teardown(ask, h))
+        .collect()
+}
+
+fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &[u32]) -> Finding {
+    let dead = who::decide(ask, complaints, deaths, gone);
+    let survivors = ranks_of(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>());
+    let survivors: Vec<u32> = survivors.into_iter().filter(|r| !dead.ranks.contains(r)).collect();
+    let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", dead.place) };
+    let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { upper(&ranks_text(&dead.ranks)) };
+    let how = if dead.by_kernel { "was killed for lack of host memory" } else { "died or left" };
+    let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
+    let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
+    finding.why = format!("{} The survivors' errors are consequences, however many they are: {} complained here. What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.", dead.reason, count(complaints));
+    finding.evidence = dead.evidence;
+    finding.evidence.extend(deaths.iter().take(2).map(Hit::evidence));
+    finding.evidence.extend(complaints.iter().take(3).map(|c| c.hit.evidence()));
+    finding.evidence.extend(last_words(ask, &dead.ranks));
+    finding.hosts = dead.hosts;
+    finding.fixes = fixes(&dead.place, dead.by_kernel);
+    finding.ranks = dead.ranks;
+    finding.avoid = vec!["Searching the network from the loudest rank: the survivors' lines are the same for every reason of a death.".to_owned(), "Raising time-outs or retries (NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT): nobody will answer.".to_owned()];
+    finding.verify = vec!["The process's exit code (137 is SIGKILL, 139 SIGSEGV, 143 SIGTERM) and `dmesg -T | grep -i -e 'killed process' -e segfault -e xid` on its node.".to_owned()];
+    finding
+}
+
+fn upper(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(letter) = text.get_mut(0..1) {
+        letter.make_ascii_uppercase();
+    }
+    text
+}
+
+fn count(complaints: &[Complaint<'_>]) -> String {
+    let ranks = ranks_of(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>()).len();
+    match ranks {
+        0 => "unnamed ranks".to_owned(),
+        1 => "one rank".to_owned(),
+        n => format!("{n} ranks"),
+    }
+}
+
+/// The last line of each dead rank.
+fn last_words(ask: Ask<'_>, ranks: &[u32]) -> Vec<Evidence> {
+    ask.job.ranks.iter().filter(|r| ranks.contains(&r.rank)).take(2).map(|r| evidence(ask.job, Some(r.rank), &r.last)).collect()
+}
+
+fn fixes(place: &str, by_kernel: bool) -> Vec<Fix> {
+    let node = if place.is_empty() { "its node".to_owned() } else { place.to_owned() };
+    let mut list = vec![Fix {
+        title: format!("Find out what ended the process on {node}"),
+        when: "Its log just ends".to_owned(),
+        commands: vec!["dmesg -T | grep -i -e 'out of memory' -e 'killed process' -e segfault -e NVRM".to_owned(), "journalctl -k --since '1 hour ago'; sacct -j JOB --format=JobID,State,ExitCode,MaxRSS; kubectl describe pod POD".to_owned()],
+        needs: "root".to_owned(),
+        cost: "none".to_owned(),
+        undo: "none needed".to_owned(),
+    }];
+    list.push(Fix {
+        title: "Give the job more host memory, or use less (workers, pinned buffers, caches)".to_owned(),
+        when: if by_kernel { "The out-of-memory killer ended it".to_owned() } else { "The kernel log names the out-of-memory killer, or the exit code is 137".to_owned() },
+        commands: vec!["#SBATCH --mem=0   /   docker run --memory …   /   resources.limits.memory".to_owned()],
+        needs: "nothing".to_owned(),
+        cost: "memory".to_owned(),
+        undo: "restore the limit".to_owned(),
+    });
+    if by_kernel {
+        list.reverse();
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+use super::address;
+use crate::analysis::analyze_texts;
+use crate::rules::{Confidence, Finding};
+
+fn find(texts: &[(&str, &str)]) -> Option<Finding> {
+    analyze_texts(texts).findings.into_iter().find(|f| f.id == "peer-crash")
+}
+
+fn log(rank: u32, tail: &str) -> String {
+    let head = format!("node{rank}:1{rank}:1{rank} [0] NCCL INFO");
+    format!(
+        "{head} Bootstrap : Using eth0:192.0.2.1{rank}<0>\n{head} ncclCommInitRank comm 0x5500000{rank} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init COMPLETE\n{}",
+        tail.replace("HEAD", &head)
+    )
+}
+
+const CLOSED: &str = "node0:10:12 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer 192.0.2.12<40012>\nHEAD comm 0x55000000 rank 0 nranks 3 cudaDev 0 busId 17000 - Abort COMPLETE\n";
+
+#[test]
+fn the_named_rank_whose_log_just_ends_died() {
+    let (a, b, c) = (log(0, CLOSED), log(1, "HEAD comm 0x55000001 rank 1 nranks 3 cudaDev 0 busId 17000 - Destroy COMPLETE\n"), log(2, ""));
+    let f = find(&[("rank0.log", &a), ("rank1.log", &b), ("rank2.log", &c)]).unwrap();
+    assert_eq!((f.confidence, f.ranks.as_slice()), (Confidence::Certain, &[2][..]));
+    assert!(f.title.contains("Rank 2") && f.title.contains("rank 0"), "{}", f.title);
+}
+
+#[test]
+fn no_complaint_no_finding() {
+    let (a, b, c) = (log(0, "HEAD comm 0x55000000 rank 0 nranks 3 cudaDev 0 busId 17000 - Destroy COMPLETE\n"), log(1, ""), log(2, ""));
+    assert!(find(&[("rank0.log", &a), ("rank1.log", &b), ("rank2.log", &c)]).is_none());
+}
+
+#[test]
+fn noise_after_the_work_is_silent() {
+    let done = "# Avg bus bandwidth    : 20.1\n".to_owned();
+    assert!(find(&[("job.log", &(done + &log(0, CLOSED)))]).is_none());
+    let destroyed = "HEAD comm 0x55000000 rank 0 nranks 3 cudaDev 0 busId 17000 - Destroy COMPLETE\nnode0:10:12 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer 192.0.2.12<40012>\n";
+    assert!(find(&[("rank0.log", &log(0, destroyed))]).is_none());
+    assert!(find(&[("rank0.log", "n:1:2 [0] proxy.cc:1458 NCCL WARN [Service thread] Accept failed Success\n")]).is_none());
+}
+
+#[test]
+fn a_lost_remote_process_without_a_name() {
+    let f = find(&[("rank0.log", "[rank0]:[E722 08:55:15.7 ProcessGroupNCCL.cpp:542] [Rank 0] Collective WorkNCCL(SeqNum=19, OpType=ALLREDUCE, NumelIn=2, NumelOut=2, Timeout(ms)=60000) raised the following async exception: NCCL error: remote process exited or there was a network error, NCCL version 2.22.3\n")]).unwrap();
+    assert_eq!(f.confidence, Confidence::Likely);
+}
+
+#[test]
+fn who_comes_after_a_timeout_finds_the_others_gone() {
+    let timeout = "[rank0]:[E724 08:34:00.9 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=6, NumelOut=6, Timeout(ms)=45000) ran for 45001 milliseconds before timing out.\n";
+    let late = "[rank1]:[E724 08:34:25.9 ProcessGroupNCCL.cpp:542] [Rank 1] Collective WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=2, NumelOut=2, Timeout(ms)=45000) raised the following async exception: NCCL error: remote process exited or there was a network error, NCCL version 2.22.3\n";
+    assert!(find(&[("rank0.log", timeout), ("rank1.log", late)]).is_none());
+}
+
+#[test]
+fn peers_are_read_in_all_their_forms() {
+    assert_eq!(address("192.0.2.7<40012>").as_deref(), Some("192.0.2.7"));
+    assert_eq!(address("node7.example.org<48056>").as_deref(), Some("node7.example.org"));
+    assert_eq!(address("2001:db8::7<1>").as_deref(), Some("2001:db8::7"));
+    assert_eq!(address("<>"), None);
+}

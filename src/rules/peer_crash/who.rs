@@ -1,0 +1,143 @@
+//! Who died: by the log that just ends, by whom the survivors name, by what the launcher or kernel says.
+
+use super::super::finding::{Confidence, Evidence};
+use super::super::query::{Ask, Hit};
+use super::Complaint;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The best answer.
+pub struct Dead {
+    /// World ranks; empty where nobody can be named.
+    pub ranks: Vec<u32>,
+    /// Their host or address; empty if unknown or several.
+    pub place: String,
+    /// Hosts.
+    pub hosts: Vec<String>,
+    /// The out-of-memory killer did it.
+    pub by_kernel: bool,
+    /// How sure.
+    pub confidence: Confidence,
+    /// The reading.
+    pub reason: String,
+    /// Lines that name them.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Address or host name → ranks.
+fn directory(ask: Ask<'_>) -> BTreeMap<String, BTreeSet<u32>> {
+    let mut map: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for hit in ask.hits("bootstrap.using") {
+        if let (Some(ip), Some(rank)) = (hit.get("ip"), hit.rank()) {
+            map.entry(ip.to_owned()).or_default().insert(rank);
+        }
+    }
+    for (_, p) in ask.procs() {
+        let ranks: Vec<u32> = p.rank.into_iter().chain(p.device_ranks.iter().map(|(_, r)| *r)).collect();
+        for host in std::iter::once(p.host.as_str()).chain(p.log.wrap_hosts.iter().map(String::as_str)).filter(|h| !h.is_empty()) {
+            map.entry(short(host).to_owned()).or_default().extend(&ranks);
+        }
+    }
+    map
+}
+
+/// A host's name without its domain; addresses stay.
+fn short(host: &str) -> &str {
+    if host.parse::<std::net::IpAddr>().is_ok() { host } else { host.split('.').next().unwrap_or(host) }
+}
+
+/// Ranks of the last run that neither complained nor printed an end.
+fn quiet(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> BTreeSet<u32> {
+    let loud: BTreeSet<u32> = complaints.iter().filter_map(|c| c.hit.rank()).collect();
+    let ended: BTreeSet<u32> = ask.comms().flat_map(|c| ask.views(c).filter(|(_, l)| l.end.is_some()).filter_map(|(m, _)| m.rank).collect::<Vec<_>>()).collect();
+    ask.job.ranks.iter().map(|r| r.rank).filter(|r| !loud.contains(r) && !ended.contains(r)).collect()
+}
+
+/// Decides.
+pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &[u32]) -> Dead {
+    let map = directory(ask);
+    let names: BTreeSet<&str> = complaints.iter().filter_map(|c| c.peer.as_deref()).collect();
+    let named: BTreeSet<u32> = names.iter().filter_map(|n| map.get(short(n))).flatten().copied().collect();
+    let quiet = quiet(ask, complaints);
+    let gone: BTreeSet<u32> = gone.iter().copied().collect();
+    let both: BTreeSet<u32> = named.intersection(&gone).copied().collect();
+    let strong = complaints.iter().any(|c| c.strong);
+    let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
+    let mut dead = choose(&Signs { named: &named, quiet: &quiet, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
+    if dead.ranks.is_empty() && names.len() == 1 {
+        dead.place = names.iter().next().map(|n| (*n).to_owned()).unwrap_or_default();
+        if named.is_empty() {
+            dead.reason = format!("The survivors name {}, of which there is no log here.", dead.place);
+        }
+    }
+    store_owner(ask, complaints, &mut dead);
+    dead.by_kernel = deaths.iter().any(|h| matches!(h.entry.kind.as_str(), "app.oom_killer" | "kernel.oom_kill" | "ray.worker_killed"));
+    let mut hosts: Vec<String> = ask.job.ranks.iter().filter(|r| dead.ranks.contains(&r.rank)).filter_map(|r| r.host.clone()).collect();
+    hosts.extend(deaths.iter().filter_map(|h| h.get("host")).map(str::to_owned));
+    hosts.sort();
+    hosts.dedup();
+    if let [one] = hosts.as_slice()
+        && dead.place.is_empty()
+    {
+        dead.place.clone_from(one);
+    }
+    dead.hosts = hosts;
+    dead.evidence = complaints.iter().filter(|c| c.peer.as_deref().is_some_and(|p| map.get(short(p)).is_some_and(|r| dead.ranks.iter().any(|d| r.contains(d))))).take(2).map(|c| c.hit.evidence()).collect();
+    dead
+}
+
+struct Signs<'a> {
+    named: &'a BTreeSet<u32>,
+    quiet: &'a BTreeSet<u32>,
+    gone: &'a BTreeSet<u32>,
+    both: &'a BTreeSet<u32>,
+    by_launcher: &'a BTreeSet<u32>,
+    any_death: bool,
+    strong: bool,
+}
+
+fn choose(s: &Signs<'_>) -> Dead {
+    let pick = |ranks: &BTreeSet<u32>, confidence, reason: &str| Dead {
+        ranks: ranks.iter().copied().collect(),
+        place: String::new(),
+        hosts: Vec::new(),
+        by_kernel: false,
+        confidence,
+        reason: reason.to_owned(),
+        evidence: Vec::new(),
+    };
+    let named_quiet: BTreeSet<u32> = s.named.intersection(s.quiet).copied().collect();
+    if !s.both.is_empty() {
+        return pick(s.both, Confidence::Certain, "The survivors name its address, and its own log just ends while the others print the end of the communicator.");
+    }
+    if !s.by_launcher.is_empty() {
+        return pick(s.by_launcher, Confidence::Likely, "The launcher or the kernel says that this process was killed, before anything else went wrong.");
+    }
+    if !s.gone.is_empty() {
+        return pick(s.gone, Confidence::Likely, "Its log just ends while all others print the end of the communicator. A log that was cut is the alternative.");
+    }
+    if !named_quiet.is_empty() {
+        return pick(&named_quiet, Confidence::Likely, "The survivors name its host, and its own log ends without any complaint. A broken link between the two hosts is the alternative; then both sides would complain.");
+    }
+    let none = BTreeSet::new();
+    if s.any_death {
+        return pick(&none, Confidence::Likely, "A process of the job was killed; the lines do not say which rank it was.");
+    }
+    if !s.named.is_empty() {
+        let grade = if s.strong { Confidence::Likely } else { Confidence::Possible };
+        return pick(s.named, grade, "The survivors name its address. It complains itself, so the order of the ends is unknown: it may be the first victim rather than the cause.");
+    }
+    if s.quiet.len() == 1 {
+        return pick(s.quiet, if s.strong { Confidence::Likely } else { Confidence::Possible }, "It is the only rank that neither complains nor prints an end.");
+    }
+    pick(&none, if s.strong { Confidence::Likely } else { Confidence::Possible }, "A peer closed its connection or vanished in the middle of the work; these lines do not say which rank it was.")
+}
+
+/// A broken store speaks of the process that holds it: rank 0's.
+fn store_owner(ask: Ask<'_>, complaints: &[Complaint<'_>], dead: &mut Dead) {
+    let store = complaints.iter().any(|c| c.hit.entry.kind == "torch.store_reset");
+    let rank0_complains = complaints.iter().any(|c| c.hit.rank() == Some(0));
+    if store && dead.ranks.is_empty() && !rank0_complains && !ask.has("torch.not_destroyed") {
+        dead.ranks = vec![0];
+        dead.reason = "The store of torch lives in rank 0's process, and the others lost their connection to it.".to_owned();
+    }
+}

@@ -1,0 +1,108 @@
+//! Helpers on how a run ended: what began the failure, what merely follows it, and what is only the noise of leaving.
+
+use super::query::{Ask, Hit};
+use crate::digest::Mark;
+use crate::line::Clock;
+use std::cmp::Ordering;
+
+/// Kinds that begin a failure by themselves. Where one of them stands, connections that break are its consequence.
+pub const ORIGINS: &[&str] = &[
+    "cuda.failure",
+    "cuda.alloc_failed",
+    "torch.oom",
+    "torch.cuda_error",
+    "kernel.xid",
+    "kernel.gpu_lost",
+    "kernel.io_page_fault",
+    "kernel.io_page_fault_gpu",
+    "rocm.aperture_violation",
+    "rocm.memory_fault",
+    "rocm.hw_exception",
+    "rocm.queue_abort",
+    "rocm.ipc_failed",
+    "rocm.illegal_state",
+    "rocm.no_kernel",
+    "gpu.duplicate",
+    "version.mismatch",
+    "socket.wrong_type",
+    "socket.wrong_magic",
+    "bootstrap.rank_mismatch",
+    "bootstrap.rank_twice",
+    "bootstrap.truncated",
+    "bootstrap.no_interface",
+    "bootstrap.family",
+    "net.message_truncated",
+    "net.socket_truncated",
+    "net.none",
+    "transport.none",
+    "net.device_counts",
+    "shm.error",
+    "shm.bad_size",
+    "ib.modify_qp",
+    "ib.reg_mr",
+    "ib.create_cq",
+    "ib.create_qp",
+    "ib.alloc_pd",
+    "ib.async_fatal",
+    "ib.device_failed",
+    "ib.open_failed",
+    "p2p.ipc_failed",
+    "nvls.bind_failed",
+    "plugin.ofi_error",
+    "proxy.poll_failed",
+    "app.fd_limit",
+    "app.bus_error",
+];
+
+/// Order of two marks where it can be known: by line within a stream, by comparable clocks across streams.
+pub fn order(a: Mark, b: Mark) -> Option<Ordering> {
+    if a.stream == b.stream {
+        return Some(a.line.cmp(&b.line));
+    }
+    let (x, y) = (a.time?, b.time?);
+    (x.clock == y.clock && x.clock != Clock::Boot).then(|| x.micros.cmp(&y.micros))
+}
+
+/// Whether the record belongs to the end of a run whose work was done: a program's own word that it has finished stands
+/// before it, or all communicators of its process were already destroyed.
+pub fn is_teardown(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    let finished = ask.any_of(&["mlperf.run_stop", "nccl_tests.done"]);
+    // Without a common order the word of the finished run wins: leaving processes complain, working ones rarely do.
+    if finished.iter().any(|end| order(end.at(), hit.at()).is_none_or(Ordering::is_le)) {
+        return true;
+    }
+    let comms = &hit.process().log.comms;
+    let destroyed = |c: &crate::digest::CommLog| matches!(&c.end, Some((false, s)) if order(s.at, hit.at()) == Some(Ordering::Less));
+    !comms.is_empty() && comms.iter().all(destroyed)
+}
+
+/// The first record that begins a failure, if any stands in the logs.
+pub fn origin(ask: Ask<'_>) -> Option<Hit<'_>> {
+    ask.any_of(ORIGINS).into_iter().chain(ask.any_of(&["ib.completion"]).into_iter().filter(|h| !matches!(h.num("status"), Some(5 | 12)))).next()
+}
+
+/// The first of `hits` for which no other is known to be earlier.
+pub fn first<'a>(hits: &[Hit<'a>]) -> Option<Hit<'a>> {
+    hits.iter().copied().find(|h| !hits.iter().any(|o| order(o.at(), h.at()) == Some(Ordering::Less)))
+}
+
+/// Ranks that took part and whose log just ends while others printed the end of the same communicator.
+pub fn just_ended(ask: Ask<'_>) -> Vec<u32> {
+    let mut silent = Vec::new();
+    for comm in ask.comms() {
+        let (mut ended, mut open) = (0, Vec::new());
+        for (member, log) in ask.views(comm) {
+            if log.end.is_some() {
+                ended += 1;
+            } else if log.complete.is_some() {
+                open.extend(member.rank);
+            }
+        }
+        if ended > 0 && Some(comm.members.len()) == comm.nranks.map(|n| n as usize) {
+            silent.extend(open);
+        }
+    }
+    silent.sort_unstable();
+    silent.dedup();
+    silent
+}
