@@ -44,7 +44,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 fn shares_a_host(ask: Ask<'_>) -> bool {
     let local = ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| l.local_ranks.is_some_and(|n| n > 1));
     let one_node = ask.job.world().is_some_and(|c| c.nranks.is_some_and(|n| n > 1) && c.nnodes == Some(1));
-    local || one_node || ask.job.hosts.iter().any(|h| h.ranks.len() > 1)
+    let one_process = ask.procs().any(|(_, p)| p.log.devices.len() > 1);
+    local || one_node || one_process || ask.job.hosts.iter().any(|h| h.ranks.len() > 1)
 }
 
 fn reason<'a>(ask: Ask<'a>, local: &Local, detour: bool, neighbours: bool) -> Option<Reason<'a>> {
@@ -66,6 +67,14 @@ fn reason<'a>(ask: Ask<'a>, local: &Local, detour: bool, neighbours: bool) -> Op
     let custom: Vec<Hit<'a>> = ask.hits("vllm.custom_ar_off").into_iter().filter(|h| h.text().contains("lacks GPU P2P capability")).collect();
     if !custom.is_empty() {
         return Some(Reason::Refused(custom));
+    }
+    if waiting::failed(ask) {
+        // What failed matters; how fast it would have been does not.
+        return None;
+    }
+    if !detour && (ask.multi_node() || ask.job.world().is_some_and(|c| c.nnodes.is_some_and(|n| n > 1))) {
+        // Over several nodes the line counts remote pairs too.
+        return None;
     }
     let kind: Vec<Hit<'a>> = ask.hits("p2p.type").into_iter().filter(|h| h.num("direct") == Some(0)).collect();
     (detour || !kind.is_empty()).then_some(Reason::Chosen(kind))

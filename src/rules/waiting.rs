@@ -178,7 +178,7 @@ fn rings(ask: Ask<'_>) -> Option<i64> {
 pub fn stopped_in_bootstrap(ask: Ask<'_>) -> Option<Vec<Evidence>> {
     let mut lines = Vec::new();
     let mut logs = 0;
-    for (_, proc) in ask.procs().filter(|(_, p)| p.nccl) {
+    for (_, proc) in ask.procs().filter(|(_, p)| p.nccl && !(p.host.is_empty() && p.log.comms.is_empty())) {
         let [log] = proc.log.comms.as_slice() else { return None };
         let last = log.last.as_ref()?;
         if !matches!(log.stage(), Stage::Network | Stage::InitStart) || proc.log.last.at.line > last.at.line + 1 {

@@ -76,7 +76,7 @@ fn waits_over_p2p(ask: Ask<'_>) -> Option<Finding> {
     let tail = waiting::framework_tail(ask);
     let beat = tail.as_ref().and_then(|t| t.beat);
     let silent = waiting::silence(ask);
-    let framework = complete && ["vllm.nccl_version", "vllm.world", "vllm.library", "sglang.dist_begin"].iter().any(|k| ask.has(k));
+    let framework = complete && !(ask.under("vllm.").is_empty() && ask.under("sglang.").is_empty());
     let mut proof: Vec<Evidence> = dog.first.iter().take(2).map(Hit::evidence).collect();
     proof.extend(beat.map(|b| b.evidence()));
     proof.extend(ask.views(comm).filter_map(|(m, l)| l.complete.as_ref().map(|s| super::query::evidence(ask.job, m.rank, s))).take(2));
