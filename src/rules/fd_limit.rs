@@ -14,7 +14,7 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let said: Vec<Hit<'_>> = ask
-        .any_of(&["app.fd_limit", "socket.create_failed", "socket.accept_failed", "proxy.accept_failed", "socket.connect_failed", "system.call_failed", "bootstrap.no_interface", "shm.error"])
+        .any_of(&["app.fd_limit", "socket.create_failed", "socket.accept_failed", "proxy.accept_failed", "socket.connect_failed", "system.call_failed", "bootstrap.no_interface", "shm.error", "app.exception", "torch.nccl_error", "gloo.error", "socket.error"])
         .into_iter()
         .filter(|h| h.entry.kind == "app.fd_limit" || h.text().contains("Too many open files"))
         .chain(ask.hits("warn.unknown").into_iter().filter(|h| h.text().contains("Too many open files")))
