@@ -4,15 +4,16 @@
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
-use crate::digest::{Digest, Folder, Parsed, map};
+use crate::digest::{Digest, Folder, Parsed, map, map_with};
+use crate::event::UserPatterns;
 use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
 use crate::job::{Job, Vantage};
-use crate::rules::{self, Analysis};
+use crate::rules::{self, Analysis, User};
 use bumpalo::Bump;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 pub use crate::input::Problem;
 
@@ -25,6 +26,14 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// The user's own rules and silences.
+    pub user: Option<Arc<User>>,
+}
+
+impl Options {
+    fn patterns(&self) -> Option<&UserPatterns> {
+        self.user.as_ref()?.patterns.as_ref()
+    }
 }
 
 /// The analysis and what went wrong on the way.
@@ -55,7 +64,7 @@ impl Progress for Silent {
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
-    let analysis = rules::run(Job::build(digest, Vantage::PostMortem));
+    let analysis = rules::run_with(Job::build(digest, Vantage::PostMortem), options.user.as_deref());
     Outcome { analysis, problems }
 }
 
@@ -85,6 +94,7 @@ pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Proble
     let resolved = input::resolve(&options.inputs);
     let mut feed = Feed::new(resolved.sources, options.block_size, progress);
     feed.problems = resolved.problems;
+    feed.patterns = options.patterns();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     match pool {
         Ok(pool) => pool.install(|| feed.run()),
@@ -131,6 +141,7 @@ struct Feed<'p> {
     problems: Vec<Problem>,
     block_size: usize,
     progress: &'p dyn Progress,
+    patterns: Option<&'p UserPatterns>,
 }
 
 impl<'p> Feed<'p> {
@@ -146,6 +157,7 @@ impl<'p> Feed<'p> {
             problems: Vec::new(),
             block_size: if block_size == 0 { input::BLOCK_SIZE } else { block_size },
             progress,
+            patterns: None,
         }
     }
 
@@ -154,15 +166,15 @@ impl<'p> Feed<'p> {
         let mut banks: [Vec<Slot>; 2] = std::array::from_fn(|_| (0..slots).map(|_| Slot::default()).collect());
         let [a, b] = &mut banks;
         self.fill(a);
-        let mut done = parse(a, self.progress);
+        let mut done = parse(a, self.progress, self.patterns);
         loop {
             self.fill(b);
-            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress));
+            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress, self.patterns));
             if next.is_empty() {
                 break;
             }
             self.fill(a);
-            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress));
+            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress, self.patterns));
             if next.is_empty() {
                 break;
             }
@@ -236,7 +248,7 @@ impl<'p> Feed<'p> {
     }
 
     fn finish(self) -> (Digest, Vec<Problem>) {
-        let mut digest = Digest::default();
+        let mut digest = Digest { patterns: self.patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
         for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
             let (mut info, processes) = folder.finish(self.bytes[i]);
@@ -268,11 +280,11 @@ fn fold(folders: &Mutex<Vec<Folder>>, done: Vec<Done<'_>>) {
 }
 
 /// Reads and parses the slots that have a task, in parallel; the result is in their order.
-fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress) -> Vec<Done<'a>> {
-    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress)).collect()
+fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Vec<Done<'a>> {
+    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress, patterns)).collect()
 }
 
-fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress) -> Option<Done<'a>> {
+fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Option<Done<'a>> {
     let (stream, range, span, error) = match slot.task.take()? {
         Task::Read { stream, block } => match input::read_block(&block, &mut slot.buffer) {
             Ok((range, span)) => (stream, range, span, None),
@@ -281,7 +293,7 @@ fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress) -> Option<Done<'a
         Task::Ready { stream, span } => (stream, 0..slot.buffer.len(), span, None),
     };
     progress.advance(span.bytes);
-    let parsed = map(&slot.buffer[range], &slot.arena);
+    let parsed = map_with(&slot.buffer[range], &slot.arena, patterns);
     Some(Done { stream, span, parsed, error })
 }
 

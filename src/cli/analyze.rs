@@ -5,6 +5,7 @@ use super::progress::Bar;
 use super::{complain, exit, nearest, output};
 use crate::analysis::{Options, Outcome, Problem, analyze};
 use crate::report::{self, DEFAULT_WIDTH, MIN_WIDTH, PROSE_WIDTH};
+use crate::rules;
 use anyhow::{Result, anyhow};
 use clap::{ColorChoice, CommandFactory};
 use std::io::{self, IsTerminal, Write};
@@ -20,10 +21,15 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         output::check(path)?;
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
+    for name in &args.why_not {
+        super::explain::find(name)?;
+    }
+    let user = args.config.load()?;
     let bar = Bar::new(args.quiet);
-    let Outcome { analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), block_size: 0 }, &bar);
+    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), user, ..Options::default() }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
+    analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();
 
     let color = args.color.color;
     if let Some(path) = target {
@@ -53,7 +59,7 @@ fn options(args: &AnalyzeArgs, color: bool) -> report::Options {
         None if args.output.is_some() => DEFAULT_WIDTH,
         None => output::terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),
     };
-    report::Options { width, color, brief: args.quiet }
+    report::Options { width, color, brief: args.quiet, tree: args.tree }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

@@ -432,16 +432,47 @@ fn touch(comm: &mut CommLog, sample: &Sample) {
 
 /// A message with its numbers, addresses and pointers replaced, so that equal warnings group.
 fn template(msg: &[u8]) -> String {
-    let mut out = String::new();
-    let mut in_number = false;
-    for c in lossy(msg, 160).chars() {
-        let digit = c.is_ascii_digit();
-        if !digit {
+    let text = lossy(msg, 160);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        let word = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        if word == 0 {
             out.push(c);
-        } else if !in_number {
-            out.push('#');
+            rest = &rest[c.len_utf8()..];
+            continue;
         }
-        in_number = digit;
+        let (head, tail) = rest.split_at(word);
+        rest = tail;
+        let hex = head.strip_prefix("0x").unwrap_or(head);
+        if head.bytes().any(|b| b.is_ascii_digit()) && hex.bytes().all(|b| b.is_ascii_hexdigit()) {
+            out.push('#');
+            continue;
+        }
+        let mut in_number = false;
+        for c in head.chars() {
+            let digit = c.is_ascii_digit();
+            if !digit {
+                out.push(c);
+            } else if !in_number {
+                out.push('#');
+            }
+            in_number = digit;
+        }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::template;
+
+    #[test]
+    fn what_differs_between_ranks_is_replaced() {
+        let of = |text: &str| template(text.as_bytes());
+        assert_eq!(of("comm 0x55d0a0 busId 3b000 dev mlx5_1:1 rank 17"), "comm # busId # dev mlx#_#:# rank #");
+        assert_eq!(of("comm 0x7fe1c8 busId 5e000 dev mlx5_0:1 rank 3"), "comm # busId # dev mlx#_#:# rank #");
+        assert_eq!(of("größe 節點 3, dead beef"), "größe 節點 #, dead beef");
+        assert_eq!(of(""), "");
+    }
 }

@@ -12,7 +12,7 @@ mod sequence;
 pub use comm::{ChannelCount, CommLog};
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Call, Item, Parsed, SeenSource, map};
+pub use map::{Call, Item, Parsed, SeenSource, map, map_with};
 pub use sequence::{KEPT_CALLS, KeptCall, Sequence};
 
 use crate::event::Library;
@@ -33,6 +33,9 @@ pub struct Digest {
     pub streams: Vec<StreamInfo>,
     /// The processes of all streams, ordered by (stream, first record).
     pub processes: Vec<Process>,
+    /// The user's patterns that were looked for: (kind, format).
+    #[serde(default)]
+    pub patterns: Vec<(String, String)>,
 }
 
 /// One input stream.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 impl Job {
     /// Resolves identities, runs, communicators, ranks and transports.
     pub fn build(digest: Digest, vantage: Vantage) -> Self {
-        let Digest { streams, processes } = digest;
+        let Digest { streams, processes, .. } = digest;
         let mut procs = identity::merge(processes);
         let mut comms = comms::join(&procs);
         let runs = runs::split(&mut procs, &mut comms);

@@ -8,7 +8,7 @@ mod words;
 
 pub use clean::clean;
 pub use ranges::ranges;
-pub use text::wrap;
+pub use text::{tree, wrap};
 pub use words::{plural, stage, verdict};
 
 use crate::rules::Analysis;
@@ -48,11 +48,13 @@ pub struct Options {
     pub color: bool,
     /// Text only: nothing but the verdict, its proof and the next command.
     pub brief: bool,
+    /// Text only: show how far the evidence leads down the decision tree.
+    pub tree: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { width: DEFAULT_WIDTH, color: false, brief: false }
+        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false }
     }
 }
 

@@ -2,22 +2,37 @@
 
 use super::finding::{Confidence, Finding, Severity};
 use super::query::Ask;
-use super::{Analysis, RULES, Rule, notes, verdict};
+use super::user::{self, User};
+use super::{Analysis, RULES, Rule, notes, tree, unknown, verdict};
 use crate::job::Job;
 
 /// Asks all rules.
 pub fn run(job: Job) -> Analysis {
-    let ask = Ask { job: &job };
+    run_with(job, None)
+}
+
+/// Asks all rules, the user's own among them, and sets aside what the user silenced.
+pub fn run_with(job: Job, user: Option<&User>) -> Analysis {
+    let ask = Ask::new(&job);
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
+    findings.extend(user.into_iter().flat_map(|u| u.check(ask)));
     for finding in &mut findings {
         tidy(finding);
     }
+    // What is silenced explains nothing: its consequences must stand by themselves.
+    let mut silenced = user.map_or_else(Vec::new, |u| u.silence_findings(&mut findings));
     fold_consequences(&mut findings);
     drop_lonely(&mut findings);
     order(&mut findings);
+    tree::decide(ask, &mut findings);
+    let quoted = findings.iter().chain(silenced.iter().filter_map(|s| s.finding.as_ref()));
+    let mut unknown = unknown::group(ask, quoted);
+    silenced.extend(user.map_or_else(Vec::new, |u| u.silence_warnings(&mut unknown)));
     let verdict = verdict::decide(ask, &findings);
-    let notes = notes::write(ask, &findings, verdict);
-    Analysis { job, findings, verdict, notes }
+    let mut notes = notes::write(ask, &findings, verdict);
+    notes.extend(user.map(user::note));
+    let walk = tree::walk(ask, &findings, verdict);
+    Analysis { job, findings, verdict, notes, unknown, silenced, walk, why_not: Vec::new() }
 }
 
 fn tidy(finding: &mut Finding) {
@@ -64,7 +79,7 @@ fn fold_consequences(findings: &mut [Finding]) {
 }
 
 fn drop_lonely(findings: &mut Vec<Finding>) {
-    let others = findings.iter().any(|f| f.is_root() && rule(f.id).is_some_and(|r| !r.only_alone));
+    let others = findings.iter().any(|f| f.is_root() && rule(f.id).is_none_or(|r| !r.only_alone));
     if others {
         findings.retain(|f| rule(f.id).is_none_or(|r| !r.only_alone));
     }

@@ -43,15 +43,22 @@ mod stall;
 mod tcp_fallback;
 mod teardown;
 mod topology_error;
+mod unknown;
+mod user;
 mod verdict;
 mod version_mismatch;
 mod waiting;
+mod why_not;
 mod workaround_left;
 
 pub mod query;
+pub mod tree;
 
-pub use engine::run;
+pub use engine::{run, run_with};
 pub use finding::{Confidence, Evidence, Finding, Fix, Severity, Verdict};
+pub use unknown::UnknownWarning;
+pub use user::{Silence, Silenced, User, UserRule};
+pub use why_not::{Reason, Standing, WhyNot, why_not};
 
 use crate::job::Job;
 use query::Ask;
@@ -92,6 +99,14 @@ pub struct Analysis {
     pub verdict: Verdict,
     /// What was missing in the logs and how to get it, and what is good about a healthy one.
     pub notes: Vec<String>,
+    /// Warnings that nothing explains, most telling first.
+    pub unknown: Vec<UnknownWarning>,
+    /// What the user's configuration silenced.
+    pub silenced: Vec<Silenced>,
+    /// How far the evidence leads down the decision tree.
+    pub walk: tree::Walk,
+    /// Answers to `--why-not`.
+    pub why_not: Vec<WhyNot>,
 }
 
 /// All rules in the order of suspicion: a cause can be the reason only of causes behind it.

@@ -1,11 +1,14 @@
 //! The report for people: three lines that suffice, then the findings, the ranks, and what was missing.
 
+mod asides;
 mod findings;
 mod head;
 mod page;
 mod ranks;
+mod tree;
 mod wrap;
 
+pub use tree::whole as tree;
 pub use wrap::wrap;
 
 use super::{MIN_WIDTH, Options, PROSE_WIDTH, clean, plural};
@@ -27,6 +30,12 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io:
     page.blank()?;
     page.para(0, "", palette.dim, &summary(&analysis.job))?;
     findings::write(&mut page, &analysis.findings)?;
+    asides::silenced(&mut page, &analysis.silenced)?;
+    asides::why_not(&mut page, &analysis.why_not)?;
+    if options.tree {
+        tree::walked(&mut page, &analysis.walk)?;
+    }
+    asides::unknown(&mut page, &analysis.unknown)?;
     ranks::write(&mut page, &analysis.job)?;
     list(&mut page, "Notes", analysis.notes.iter().skip(notes_shown).cloned())?;
     let problems = analysis.job.streams.iter().filter_map(|s| s.problem.as_ref().map(|p| format!("{}: {p}", s.path)));
