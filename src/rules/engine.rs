@@ -1,6 +1,6 @@
 //! The engine: asks every rule, then orders, folds consequences under their cause and drops what only stands alone.
 
-use super::finding::{Confidence, Finding, Severity};
+use super::finding::{Confidence, Finding, Severity, Verdict};
 use super::query::Ask;
 use super::user::{self, User};
 use super::{Analysis, RULES, Rule, notes, tree, unknown, verdict};
@@ -32,6 +32,9 @@ pub fn run_with(job: Job, user: Option<&User>) -> Analysis {
     let mut notes = notes::write(ask, &findings, verdict);
     notes.extend(user.map(user::note));
     let walk = tree::walk(ask, &findings, verdict);
+    if verdict == Verdict::Stalled {
+        notes.extend(tree::note(&walk));
+    }
     Analysis { job, findings, verdict, notes, unknown, silenced, walk, why_not: Vec::new() }
 }
 

@@ -2,7 +2,7 @@
 
 mod walk;
 
-pub use walk::{Decision, End, Walk, decide, topology, walk};
+pub use walk::{Decision, End, Walk, decide, note, topology, walk};
 
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use super::page::{Page, paint};
 use super::tree::proof;
-use crate::report::{clean, plural, ranges};
+use crate::report::{clean, ranges};
 use crate::rules::{Silenced, Standing, UnknownWarning, WhyNot};
 use std::io;
 
@@ -17,9 +17,10 @@ pub fn unknown(page: &mut Page, warnings: &[UnknownWarning]) -> io::Result<()> {
     if warnings.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("{} that nothing explains (rarest first; no alarm by themselves)", plural(warnings.len() as u64, "warning")))?;
+    page.heading(&format!("Unexplained warnings: {}", warnings.len()))?;
+    let dim = page.palette.dim;
+    page.para(0, "", dim, "No table describes them; the rarest first. None is an alarm by itself.")?;
     for warning in warnings.iter().take(MAX_UNKNOWN) {
-        let dim = page.palette.dim;
         page.para(0, "- ", dim, &origin(warning))?;
         proof(page, 2, &warning.evidence)?;
     }
@@ -37,7 +38,8 @@ fn more(page: &mut Page, all: usize, shown: usize) -> io::Result<()> {
 fn origin(warning: &UnknownWarning) -> String {
     let times = if warning.count == 1 { "once".to_owned() } else { format!("{} times", warning.count) };
     let who = match warning.ranks.as_slice() {
-        [] => plural(warning.processes, "process").replace("processs", "processes"),
+        [] if warning.processes == 1 => "1 process".to_owned(),
+        [] => format!("{} processes", warning.processes),
         [one] => format!("rank {one}"),
         many => format!("ranks {}", ranges(many, Some(28))),
     };
@@ -83,8 +85,8 @@ pub fn why_not(page: &mut Page, answers: &[WhyNot]) -> io::Result<()> {
             Standing::RuledOut => "ruled out",
             Standing::NoEvidence => "no line speaks for it",
         };
-        let name = paint(palette.bold, answer.cause);
-        page.raw(0, &format!("{name}: {standing}"))?;
+        let label = format!("{}: ", answer.cause);
+        page.labelled(0, &label, &paint(palette.bold, &label), 2, palette.plain, standing)?;
         for reason in &answer.reasons {
             page.para(2, "- ", palette.plain, &reason.text)?;
             if let Some(line) = &reason.evidence {

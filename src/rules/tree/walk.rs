@@ -4,7 +4,7 @@ use super::{Branch, LEAVES, Leaf, NODES, Node, Probe, ROOT, leaf_of, node, path_
 use crate::event::Library;
 use crate::rules::finding::{Evidence, Finding, Verdict};
 use crate::rules::query::{Ask, Hit, evidence};
-use crate::rules::{network, waiting};
+use crate::rules::{RULES, network, waiting};
 use serde::Serialize;
 
 /// One question on the way.
@@ -157,11 +157,20 @@ pub fn walk(ask: Ask<'_>, findings: &[Finding], verdict: Verdict) -> Walk {
     Walk { decisions, end, at: node(next).map_or(ROOT, |n| n.id), why }
 }
 
+/// What the notes of a job that waits say: where the tree is open, and what decides.
+pub fn note(walk: &Walk) -> Option<String> {
+    let node = node(walk.at).filter(|_| walk.end == End::Open)?;
+    let commands: Vec<String> = node.probes.iter().map(|p| format!("`{}`", p.command)).collect();
+    Some(format!("The decision tree stops at {}; {} decides, and --tree says what each outcome means.", node.id, commands.join(" or ")))
+}
+
 /// Why none of a question's answers is taken.
 fn stop(ask: Ask<'_>, findings: &[Finding], verdict: Verdict, at: &str) -> (End, String) {
     let causes: Vec<&str> = LEAVES.iter().filter(|l| path_to(l.id).last().is_some_and(|(n, _)| n.id == at)).map(|l| l.cause).collect();
     let leaves = causes.join(" and ");
-    if let Some(other) = findings.iter().find(|f| f.is_root()) {
+    // What a leaf here would itself bring about (a timeout, a stall) speaks for no other cause.
+    let symptom = |id: &str| RULES.iter().any(|r| causes.contains(&r.cause.id) && r.explains.contains(&id));
+    if let Some(other) = findings.iter().find(|f| f.is_root() && !symptom(f.id)) {
         return (End::Clear, format!("{} explains these logs, and nothing in them points to {leaves}.", other.id));
     }
     if verdict == Verdict::Healthy || waiting::progressed(ask) {
