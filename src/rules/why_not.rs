@@ -5,6 +5,7 @@ mod hooks;
 use super::finding::{Evidence, Finding};
 use super::query::{Ask, Asked, Hit, Question, number, ranks_text};
 use super::{Analysis, RULES, Rule};
+use crate::event::tables::{NCCL_STAGE_OVER, PROOF_OF_COLLECTIVE};
 use crate::event::{Shape, catalog};
 use crate::job::Job;
 use serde::Serialize;
@@ -100,7 +101,10 @@ fn absent(analysis: &Analysis, rule: &Rule) -> (Standing, Vec<Reason>) {
     for f in roots().filter(|f| RULES.iter().any(|r| r.cause.id == f.id && r.explains.contains(&rule.cause.id))) {
         reasons.push(Reason { text: format!("{} was found, of which it would be a consequence.", f.id), evidence: f.evidence.first().cloned() });
     }
-    reasons.extend(looked_for(job, asked.into_questions()));
+    // Where a line speaks against it, what else was not found adds nothing.
+    if standing == Standing::NoEvidence {
+        reasons.extend(looked_for(job, asked.into_questions()));
+    }
     reasons.extend(hooks::hidden(Ask::new(job), rule.cause.id));
     let missing = job.absent_ranks();
     if !missing.is_empty() {
@@ -118,6 +122,7 @@ fn looked_for(job: &Job, questions: Vec<Question>) -> Vec<Reason> {
     let (mut seen, mut absent) = (Vec::new(), Vec::new());
     for question in questions {
         match question {
+            Question::Kind(kind) if is_context(&kind) => {}
             Question::Kind(kind) => match ask.hits(&kind).first() {
                 Some(hit) => seen.push(Reason::shown(format!("Seen, and not enough by itself: {}", meaning(&kind)), Hit::evidence(hit))),
                 None => absent.push(Reason::plain(without(ask, &kind))),
@@ -134,10 +139,16 @@ fn looked_for(job: &Job, questions: Vec<Question>) -> Vec<Reason> {
     let more = absent.len().saturating_sub(MAX_ABSENT);
     absent.truncate(MAX_ABSENT);
     if more > 0 {
-        absent.push(Reason::plain(format!("{more} more kinds of lines were looked for in vain.")));
+        absent.push(Reason::plain(format!("{more} more kinds of lines were looked for and are not there.")));
     }
     seen.truncate(MAX_SEEN);
     seen.into_iter().chain(absent).collect()
+}
+
+/// Kinds that rules read beside their evidence: how far a run came, and that it works.
+fn is_context(kind: &str) -> bool {
+    const DONE: [&str; 7] = ["mlperf.run_stop", "nccl_tests.done", "vllm.ready", "sglang.ready", "net.using", "net.plugin_assigned", "bootstrap.using"];
+    kind.starts_with("init.") || DONE.contains(&kind) || PROOF_OF_COLLECTIVE.contains(&kind) || NCCL_STAGE_OVER.contains(&kind)
 }
 
 fn rows(kind: &str) -> impl Iterator<Item = &'static Shape> {
@@ -151,7 +162,7 @@ fn meaning(kind: &str) -> &'static str {
 /// What an absent kind would say, and whether this version could print it.
 fn without(ask: Ask<'_>, kind: &str) -> String {
     let first = meaning(kind).split_inclusive(". ").next().unwrap_or_default().trim_end().trim_end_matches('.');
-    let text = format!("Looked for in vain: {first} ({kind}).");
+    let text = format!("Not in these logs: {first} ({kind}).");
     // Without one version of the library the bounds of its rows say nothing.
     let (Some(oldest), Some(newest)) = (ask.version(), ask.versions().into_iter().next_back()) else { return text };
     let later = |s: &Shape| number(s.since).is_some_and(|since| since > newest);
