@@ -57,7 +57,8 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     }
     let late: Vec<Hit<'_>> = ask.hits("launcher.rendezvous").into_iter().filter(|h| h.text().contains("RendezvousTimeout")).collect();
     if !late.is_empty() {
-        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id.".to_owned();
+        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id."
+            .to_owned();
         return Some(new(Confidence::Likely, "Not enough nodes joined torchrun's rendezvous".to_owned(), why, Vec::new(), &late));
     }
     let waits: Vec<Hit<'_>> = ask.any_of(&["torch.store_timeout"]).into_iter().filter(|h| h.text().contains("wait timeout") || h.text().contains("imeout")).collect();
