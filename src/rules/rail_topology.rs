@@ -31,7 +31,9 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 fn link_types(ask: Ask<'_>, hits: &[Hit<'_>]) -> Finding {
     let title = format!("{}: HCAs of different link types were paired (RoCE and InfiniBand)", subject(hits));
     let mut finding = Finding::new(RULE.cause.id, Severity::Error, Confidence::Certain, title);
-    finding.why = "NCCL says that the devices of the two ends cannot be connected because one is RoCE and the other InfiniBand. The nodes list their HCAs in another order, or one node lacks a device.".to_owned();
+    finding.why = String::from(
+        "NCCL says that the devices of the two ends cannot be connected because one is RoCE and the other InfiniBand. The nodes list their HCAs in another order, or one node lacks a device.",
+    );
     fill(&mut finding, hits);
     let devices: Vec<String> = ib::used(&ask.hits("ib.using")).into_iter().map(|d| d.name).collect();
     finding.fixes = vec![Fix {
