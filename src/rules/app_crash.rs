@@ -1,7 +1,7 @@
 //! app-crash: The program itself failed first; NCCL's errors follow from it.
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -13,7 +13,19 @@ pub const RULE: Rule = Rule {
 };
 
 /// What ended the program, in the order in which it explains.
-const FATAL: &[&str] = &["app.missing_file", "app.missing_library", "app.undefined_symbol", "app.exception", "app.fatal", "app.segfault", "app.terminate", "api.argument", "api.destroyed", "api.racing", "accelerate.rtx_refusal"];
+const FATAL: &[&str] = &[
+    "app.missing_file",
+    "app.missing_library",
+    "app.undefined_symbol",
+    "app.exception",
+    "app.fatal",
+    "app.segfault",
+    "app.terminate",
+    "api.argument",
+    "api.destroyed",
+    "api.racing",
+    "accelerate.rtx_refusal",
+];
 
 /// Records that show that communication had already failed in this process or stream.
 const TROUBLE: &[&str] = &[
@@ -45,9 +57,51 @@ const TROUBLE: &[&str] = &[
 fn is_messenger(hit: &Hit<'_>) -> bool {
     let kind = hit.get("type").unwrap_or("");
     let text = hit.text();
-    let types = ["DistBackend", "DistNetwork", "DistStore", "DistError", "ChildFailed", "RayTask", "RayActor", "ActorDied", "EngineDead", "BrokenPipe", "ConnectionReset", "ConnectionRefused", "CalledProcess", "ProcessExited", "ProcessRaised", "XlaRuntime", "Cancelled", "Broken", "SystemExit", "Internal"];
+    let types = [
+        "DistBackend",
+        "DistNetwork",
+        "DistStore",
+        "DistError",
+        "ChildFailed",
+        "RayTask",
+        "RayActor",
+        "ActorDied",
+        "EngineDead",
+        "BrokenPipe",
+        "ConnectionReset",
+        "ConnectionRefused",
+        "CalledProcess",
+        "ProcessExited",
+        "ProcessRaised",
+        "XlaRuntime",
+        "Cancelled",
+        "Broken",
+        "SystemExit",
+        "Internal",
+    ];
     let words = [
-        "NCCL", "nccl", "CUDA", "cuda", "HIP error", "c10d", "c10::", "ProcessGroup", "Engine core", "Worker failed", "WorkerProc", "See root cause above", "imed out", "ime out", "timeout", "Connection", "gloo", "Broken promise", "worker process", "out of memory", "Distributed package", "init_process_group",
+        "NCCL",
+        "nccl",
+        "CUDA",
+        "cuda",
+        "HIP error",
+        "c10d",
+        "c10::",
+        "ProcessGroup",
+        "Engine core",
+        "Worker failed",
+        "WorkerProc",
+        "See root cause above",
+        "imed out",
+        "ime out",
+        "timeout",
+        "Connection",
+        "gloo",
+        "Broken promise",
+        "worker process",
+        "out of memory",
+        "Distributed package",
+        "init_process_group",
     ];
     types.iter().any(|t| kind.ends_with(t)) || words.iter().any(|w| text.contains(w))
 }
@@ -58,7 +112,9 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let hits: Vec<Hit<'_>> = ask
         .any_of(FATAL)
         .into_iter()
-        .filter(|h| !is_messenger(h) && !(h.entry.kind == "app.undefined_symbol" && h.get("symbol").is_some_and(|s| s.starts_with("nccl"))))
+        // Two NCCL installations that are mixed have a cause of their own.
+        .filter(|h| h.entry.kind != "app.undefined_symbol" || h.get("symbol").is_none_or(|s| !s.starts_with("nccl")))
+        .filter(|h| h.entry.kind.starts_with("api.") || !is_messenger(h))
         .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
@@ -92,13 +148,19 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
     let times: u64 = same.iter().map(Hit::count).sum();
     let who = if ranks.is_empty() { if times > 1 { format!("{times} processes") } else { "A process".to_owned() } } else { ranks_text(&ranks) };
     let confidence = if first.entry.kind.starts_with("api.") { Confidence::Possible } else { Confidence::Likely };
-    let mut title = format!("{who} ended in the program itself: {}", words(&first));
-    if let Some(letter) = title.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    let mut finding = Finding::new("app-crash", Severity::Error, confidence, title);
-    let spread = if times > 1 || ranks.len() > 1 { "Several processes say the same, so it is common to all of them and no rank is the culprit." } else { "It stands before any communication error, so those are its consequences." };
-    finding.why = format!("The program failed by itself: {}. {spread} NCCL is not involved, or only as the messenger. If the place of the failure is inside a CUDA or NCCL call, the text above it decides.", words(&first));
+    let title = capital(&format!("{who} ended in the program itself: {}", words(&first)));
+    // A refused argument is an error that the caller may have handled.
+    let severity = if confidence == Confidence::Possible { Severity::Warning } else { Severity::Error };
+    let mut finding = Finding::new("app-crash", severity, confidence, title);
+    let spread = if times > 1 || ranks.len() > 1 {
+        "Several processes say the same, so it is common to all of them and no rank is the culprit."
+    } else {
+        "It stands before any communication error, so those are its consequences."
+    };
+    finding.why = format!(
+        "The program failed by itself: {}. {spread} NCCL is not involved, or only as the messenger. If the place of the failure is inside a CUDA or NCCL call, the text above it decides.",
+        words(&first)
+    );
     finding.hosts = hosts_of(&same);
     finding.ranks = ranks;
     finding.evidence = std::iter::once(first).chain(same).chain(ask.any_of(&["app.exit", "launcher.first_failure"])).map(|h| h.evidence()).take(6).collect();
@@ -121,14 +183,20 @@ mod tests {
 
     #[test]
     fn an_exception_before_the_closed_connections_is_the_cause() {
-        let a = analyze_texts(&[("job.log", "1: Traceback (most recent call last):\n1: KeyError: 'labels'\n0: h1:10:10 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer h1<40012>\n")]);
+        let a = analyze_texts(&[(
+            "job.log",
+            "1: Traceback (most recent call last):\n1: KeyError: 'labels'\n0: h1:10:10 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer h1<40012>\n",
+        )]);
         assert_eq!(a.findings[0].id, "app-crash");
         assert!(a.findings.iter().all(|f| f.id != "peer-crash" || f.caused_by.is_some()));
     }
 
     #[test]
     fn the_messenger_of_a_timeout_is_none() {
-        let a = analyze_texts(&[("job.log", "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\nRuntimeError: the step failed\n")]);
+        let a = analyze_texts(&[(
+            "job.log",
+            "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\nRuntimeError: the step failed\n",
+        )]);
         assert!(a.findings.iter().all(|f| f.id != "app-crash"));
     }
 

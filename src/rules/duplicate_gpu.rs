@@ -67,7 +67,10 @@ mod tests {
 
     #[test]
     fn the_barrier_hint_of_torch_alone_is_nothing() {
-        let a = analyze_texts(&[("rank0.log", "[rank0]:[W ProcessGroupNCCL.cpp:1] [PG 0 Rank 0]  using GPU 0 to perform barrier as devices used by this process are currently unknown.\n")]);
+        let a = analyze_texts(&[(
+            "rank0.log",
+            "[rank0]:[W ProcessGroupNCCL.cpp:1] [PG 0 Rank 0]  using GPU 0 to perform barrier as devices used by this process are currently unknown.\n",
+        )]);
         assert!(a.findings.iter().all(|f| f.id != "duplicate-gpu"));
     }
 }

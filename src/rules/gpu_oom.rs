@@ -6,12 +6,7 @@ use super::{Cause, Rule, teardown};
 
 /// The rule.
 pub const RULE: Rule = Rule {
-    cause: Cause {
-        id: "gpu-oom",
-        aliases: &[],
-        summary: "A GPU ran out of memory on one rank; the others wait for it or lose it.",
-        explanation: include_str!("gpu_oom.md"),
-    },
+    cause: Cause { id: "gpu-oom", aliases: &[], summary: "A GPU ran out of memory on one rank; the others wait for it or lose it.", explanation: include_str!("gpu_oom.md") },
     check,
     explains: &["app-crash", "gpu-error", "peer-crash", "missing-rank", "collective-mismatch", "collective-timeout", "bootstrap-unreachable", "stall"],
     only_alone: false,

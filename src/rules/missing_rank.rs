@@ -1,7 +1,7 @@
 //! missing-rank: One or more ranks never came, or stopped before the others.
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, evidence, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, evidence, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 use crate::event::Stage;
 use crate::job::rank_of_name;
@@ -21,7 +21,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 }
 
 fn new(confidence: Confidence, title: String, why: String, ranks: Vec<u32>, hits: &[Hit<'_>]) -> Finding {
-    let mut f = Finding::new("missing-rank", Severity::Error, confidence, title);
+    let mut f = Finding::new("missing-rank", Severity::Error, confidence, capital(&title));
     f.why = why;
     f.ranks = ranks;
     f.hosts = hosts_of(hits);
@@ -36,7 +36,10 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
         let (count, world) = (h.num("count")?, h.num("world")?);
         // Torch repeats the count while it waits; only the last word counts, and a later success takes it back.
         if !ask.hits("torch.store_barrier_done").iter().any(|d| teardown::order(h.at(), d.at()) == Some(std::cmp::Ordering::Less)) {
-            let why = format!("The store on rank 0's node answered and counted {count} of {world} ranks at the barrier, then the time was over. The store works; {} did not come: never started, died before, or went to another address.", plural(world - count));
+            let why = format!(
+                "The store on rank 0's node answered and counted {count} of {world} ranks at the barrier, then the time was over. The store works; {} did not come: never started, died before, or went to another address.",
+                plural(world - count)
+            );
             return Some(new(Confidence::Certain, format!("{} of {world} ranks came to the store barrier, {} missing", count, world - count), why, Vec::new(), &barrier));
         }
     }
@@ -54,7 +57,8 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     }
     let late: Vec<Hit<'_>> = ask.hits("launcher.rendezvous").into_iter().filter(|h| h.text().contains("RendezvousTimeout")).collect();
     if !late.is_empty() {
-        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id.".to_owned();
+        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id."
+            .to_owned();
         return Some(new(Confidence::Likely, "Not enough nodes joined torchrun's rendezvous".to_owned(), why, Vec::new(), &late));
     }
     let waits: Vec<Hit<'_>> = ask.any_of(&["torch.store_timeout"]).into_iter().filter(|h| h.text().contains("wait timeout") || h.text().contains("imeout")).collect();
@@ -62,7 +66,9 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     let root = first.num("root").and_then(|r| u32::try_from(r).ok());
     let who = root.map_or_else(|| "the rank that creates the communicator's id".to_owned(), |r| format!("rank {r}"));
     let ranks: Vec<u32> = root.into_iter().collect();
-    let why = format!("The store answered, but the awaited key was never set: {who} did not come to this collective. It may be gone, still busy elsewhere (loading, caching), or on another path through the program.");
+    let why = format!(
+        "The store answered, but the awaited key was never set: {who} did not come to this collective. It may be gone, still busy elsewhere (loading, caching), or on another path through the program."
+    );
     Some(new(Confidence::Likely, format!("{} waited at the store for {who}, which did not come", ranks_text(&ranks_of(&waits))), why, ranks, &waits))
 }
 
@@ -75,14 +81,19 @@ fn at_the_launcher(ask: Ask<'_>) -> Option<Finding> {
     let exits: Vec<Hit<'_>> = ask.hits("app.exit").into_iter().filter(|h| h.num("rank").is_some() && h.num("code") != Some(0)).collect();
     let ended = ask.any_of(&["launch.time_limit", "launch.terminated", "launch.cancelled"]);
     let ranks: BTreeSet<u32> = exits.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
-    let trouble = ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("torch.") || e.kind.starts_with("socket.") || e.kind == "app.exception" || e.kind == "app.segfault"));
+    let trouble = ask
+        .procs()
+        .any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("torch.") || e.kind.starts_with("socket.") || e.kind == "app.exception" || e.kind == "app.segfault"));
     let took_part = ask.procs().any(|(_, p)| p.nccl && p.rank.is_some_and(|r| ranks.contains(&r)));
     if ranks.is_empty() || ranks.len() > 2 || ended.is_empty() || trouble || took_part {
         return None;
     }
     let ranks: Vec<u32> = ranks.into_iter().collect();
     let hits: Vec<Hit<'_>> = exits.into_iter().chain(ended).collect();
-    let why = format!("The launcher reports that {} exited with an error and never took part in NCCL; the others ran on until they were ended from outside. A rendezvous without this rank cannot complete. The rank's own last lines say why its command failed.", ranks_text(&ranks));
+    let why = format!(
+        "The launcher reports that {} exited with an error and never took part in NCCL; the others ran on until they were ended from outside. A rendezvous without this rank cannot complete. The rank's own last lines say why its command failed.",
+        ranks_text(&ranks)
+    );
     Some(new(Confidence::Likely, format!("{} exited before the rendezvous; the others waited for it", ranks_text(&ranks)), why, ranks, &hits))
 }
 
@@ -113,19 +124,19 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     let absent: Vec<u32> = absent.into_iter().collect();
     let present: Vec<u32> = present.into_iter().collect();
     let empty_note = if empty.is_empty() { "" } else { " Its log is there and empty: it ended before its first line, or was killed with its buffer unwritten." };
-    let mut f = Finding::new("missing-rank", Severity::Error, confidence, format!("{} did not come; {} wait in the bootstrap", upper(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>());
-    f.why = format!("All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.", ranks_text(&absent));
+    let mut f = Finding::new(
+        "missing-rank",
+        Severity::Error,
+        confidence,
+        format!("{} did not come; {} wait in the bootstrap", capital(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
+    );
+    f.why = format!(
+        "All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.",
+        ranks_text(&absent)
+    );
     f.ranks = absent;
     f.evidence = last_lines(ask);
     Some(f)
-}
-
-fn upper(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(letter) = text.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    text
 }
 
 fn last_lines(ask: Ask<'_>) -> Vec<Evidence> {
@@ -141,7 +152,8 @@ fn at_lightning(ask: Ask<'_>) -> Option<Finding> {
         return None;
     }
     let absent: Vec<u32> = (0..world).filter(|r| !seen.contains(r)).filter_map(|r| u32::try_from(r).ok()).collect();
-    let why = "Each process announces itself when it starts the rendezvous, and the line that all have met is missing. Processes that log elsewhere are the alternative.".to_owned();
+    let why =
+        "Each process announces itself when it starts the rendezvous, and the line that all have met is missing. Processes that log elsewhere are the alternative.".to_owned();
     Some(new(Confidence::Possible, format!("{} of {world} processes announced themselves", seen.len()), why, absent, &hits))
 }
 
@@ -151,7 +163,10 @@ fn complete(mut f: Finding) -> Finding {
         Fix {
             title: format!("Look at the process of {who}: did it start, and how did it end?"),
             when: "Always first".to_owned(),
-            commands: vec!["ps -eo pid,lstart,stat,cmd | grep PROGRAM   # on its node".to_owned(), "sacct -j JOB --format=JobID,NodeList,State,ExitCode   /   kubectl get pods -o wide".to_owned()],
+            commands: vec![
+                "ps -eo pid,lstart,stat,cmd | grep PROGRAM   # on its node".to_owned(),
+                "sacct -j JOB --format=JobID,NodeList,State,ExitCode   /   kubectl get pods -o wide".to_owned(),
+            ],
             needs: "nothing".to_owned(),
             cost: "none".to_owned(),
             undo: "none needed".to_owned(),
@@ -181,7 +196,10 @@ mod tests {
 
     fn start(rank: u32, more: &str) -> String {
         let head = format!("node{rank}:1{rank}:1{rank} [0] NCCL INFO");
-        format!("{head} Bootstrap: Using eth0:192.0.2.1{rank}<0>\nNCCL version 2.27.3+cuda12.9\n{head} ncclCommInitRank comm 0x5500000{rank} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init START\n{}", more.replace("HEAD", &head))
+        format!(
+            "{head} Bootstrap: Using eth0:192.0.2.1{rank}<0>\nNCCL version 2.27.3+cuda12.9\n{head} ncclCommInitRank comm 0x5500000{rank} rank {rank} nranks 3 cudaDev 0 nvmlDev 0 busId 17000 commId 0xabcdef12 - Init START\n{}",
+            more.replace("HEAD", &head)
+        )
     }
 
     #[test]

@@ -74,8 +74,11 @@ fn stretch(views: &[View<'_>]) -> Option<Finding> {
         }
         if groups.len() > 1 {
             let odd = outliers(groups);
-            let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, format!("{} left the common order between calls {} and {n}", ranks_text(&odd), good + 1));
-            f.why = format!("The ranks issued the same collectives up to call {good} and different ones before call {n}; the calls themselves are older than what is kept. From there on every rank waits for, or mixes data with, another operation.");
+            let mut f =
+                Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, format!("{} left the common order between calls {} and {n}", ranks_text(&odd), good + 1));
+            f.why = format!(
+                "The ranks issued the same collectives up to call {good} and different ones before call {n}; the calls themselves are older than what is kept. From there on every rank waits for, or mixes data with, another operation."
+            );
             f.ranks = odd;
             return Some(f);
         }
@@ -134,13 +137,18 @@ fn difference(job: &Job, comm: &Comm, i: u64, groups: &[(&KeptCall, Vec<&View<'_
     } else {
         "reduction"
     };
-    let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, format!("{} differ in the {what} of call {}: {} against {}", ranks_text(&odd), i + 1, other.function.name(), most.function.name()));
+    let mut f = Finding::new(
+        "collective-mismatch",
+        Severity::Error,
+        Confidence::Certain,
+        format!("{} differ in the {what} of call {}: {} against {}", ranks_text(&odd), i + 1, other.function.name(), most.function.name()),
+    );
     if odd.len() == 1 {
         f.title = f.title.replacen(" differ in", " differs in", 1);
     }
     let side: Vec<String> = groups.iter().take(4).map(|(c, l)| format!("rank {} called {}", ranges(&of(l)), words(c))).collect();
     f.why = format!(
-        "The {}. collective{} is not the same on all ranks: {}. All calls before it agree. A collective needs the same operation, size and type on every rank; otherwise it hangs, aborts or gives wrong results.",
+        "Collective call {}{} is not the same on all ranks: {}. All calls before it agree. A collective needs the same operation, size and type on every rank; otherwise it hangs, aborts or gives wrong results.",
         i + 1,
         name(comm),
         side.join("; ")
@@ -175,9 +183,18 @@ fn fewer<'a>(ask: Ask<'a>, comm: &Comm, views: &[View<'a>]) -> Option<Finding> {
     let ranks: Vec<u32> = short.iter().map(|v| v.rank).collect();
     let issued = short.iter().map(|v| v.calls().len).min()?;
     let call = long[0].calls().get(issued);
-    let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("{} issued {issued} collectives, {} issued {most}", ranks_text(&ranks), ranks_text(&long.iter().map(|v| v.rank).collect::<Vec<_>>())));
+    let mut f = Finding::new(
+        "collective-mismatch",
+        Severity::Error,
+        Confidence::Likely,
+        format!("{} issued {issued} collectives, {} issued {most}", ranks_text(&ranks), ranks_text(&long.iter().map(|v| v.rank).collect::<Vec<_>>())),
+    );
     let next = call.map_or_else(String::new, |c| format!(" The first that it never called is {}.", words(c)));
-    f.why = format!("All calls{} agree as far as they go, then {} closed the communicator while the others had enqueued more and could not finish.{next} A rank that was taken down by its launcher in between is the alternative.", name(comm), ranks_text(&ranks));
+    f.why = format!(
+        "All calls{} agree as far as they go, then {} closed the communicator while the others had enqueued more and could not finish.{next} A rank that was taken down by its launcher in between is the alternative.",
+        name(comm),
+        ranks_text(&ranks)
+    );
     f.evidence = call.into_iter().map(|c| evidence(ask.job, long[0], c)).collect();
     f.evidence.extend(short.iter().take(2).filter_map(|v| v.calls().get(v.calls().len.checked_sub(1)?).map(|c| evidence(ask.job, v, c))));
     f.hosts = hosts(ask.job, &short);

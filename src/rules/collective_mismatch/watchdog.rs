@@ -66,7 +66,7 @@ fn differ(row: &[(u32, &Hit<'_>)], seq: i64, confidence: Confidence) -> Finding 
     }
     let side: Vec<String> = groups.iter().map(|(op, ranks)| format!("{} in {op}", ranks_text(ranks))).collect();
     let mut f = Finding::new("collective-mismatch", Severity::Error, confidence, format!("Collective {seq} differs: {}", side.join(", ")));
-    f.why = "torch numbers the collectives of a group, and under this number the ranks stand in different operations, so none of them can finish. Two groups that share the numbers would look alike where the lines do not name the group.".to_owned();
+    "torch numbers the collectives of a group, and under this number the ranks stand in different operations, so none of them can finish. Two groups that share the numbers would look alike where the lines do not name the group.".clone_into(&mut f.why);
     let smallest = groups.values().min_by_key(|l| l.len()).cloned().unwrap_or_default();
     let hits: Vec<Hit<'_>> = row.iter().map(|(_, h)| **h).collect();
     f.hosts = hosts_of(&hits);
@@ -95,8 +95,14 @@ fn alone(ask: Ask<'_>) -> Option<Finding> {
             continue;
         }
         let ranks: Vec<u32> = idle.iter().map(|(r, _)| **r).collect();
-        let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("{} waits in a collective that {} never called", ranks_text(&at), ranks_text(&ranks)));
-        f.why = format!("The time-out comes from {}, while {} had completed all they had enqueued: {} is in a collective that the others did not issue. That they were merely late, held up elsewhere in the program, is the alternative. A launcher's 'first observed failure' only names who exited first.", ranks_text(&at), ranks_text(&ranks), ranks_text(&at));
+        let mut f =
+            Finding::new("collective-mismatch", Severity::Error, Confidence::Likely, format!("{} waits in a collective that {} never called", ranks_text(&at), ranks_text(&ranks)));
+        f.why = format!(
+            "The time-out comes from {}, while {} had completed all they had enqueued: {} is in a collective that the others did not issue. That they were merely late, held up elsewhere in the program, is the alternative. A launcher's 'first observed failure' only names who exited first.",
+            ranks_text(&at),
+            ranks_text(&ranks),
+            ranks_text(&at)
+        );
         let hits: Vec<Hit<'_>> = idle.iter().chain(&waiting).map(|(_, h)| ***h).collect();
         f.hosts = hosts_of(&hits);
         f.evidence = hits.iter().take(6).map(Hit::evidence).collect();

@@ -14,7 +14,17 @@ pub fn faults(ask: Ask<'_>) -> Vec<Fault<'_>> {
     if several && copy_engine {
         return Vec::new();
     }
-    let kinds = ["rocm.hw_exception", "rocm.aperture_violation", "rocm.memory_fault", "rocm.queue_abort", "kernel.amdgpu_page_fault", "kernel.ring_timeout", "kernel.mes_failed", "kernel.gpu_reset", "kernel.srbm_write"];
+    let kinds = [
+        "rocm.hw_exception",
+        "rocm.aperture_violation",
+        "rocm.memory_fault",
+        "rocm.queue_abort",
+        "kernel.amdgpu_page_fault",
+        "kernel.ring_timeout",
+        "kernel.mes_failed",
+        "kernel.gpu_reset",
+        "kernel.srbm_write",
+    ];
     ask.any_of(&kinds)
         .into_iter()
         .filter_map(|hit| {
@@ -46,10 +56,11 @@ fn meaning(hit: &Hit<'_>, copy_engine: bool) -> Option<(String, bool)> {
 fn several_radeons(ask: Ask<'_>) -> bool {
     let names = ask.any_of(&["rocm.gpu_name", "nccl_tests.rank"]);
     let radeon = names.iter().any(|h| {
-        h.get("gfx").is_some_and(|g| g.starts_with("10") || g.starts_with("11") || g.starts_with("12")) || (h.get("name").is_some_and(|n| n.contains("RX ") || n.contains("R9700") || n.contains("W7")))
+        h.get("gfx").is_some_and(|g| g.starts_with("10") || g.starts_with("11") || g.starts_with("12"))
+            || (h.get("name").is_some_and(|n| n.contains("RX ") || n.contains("R9700") || n.contains("W7")))
     }) || ask.hits("kernel.gmc").iter().any(|h| h.num("gen").is_some_and(|g| g >= 10));
     let devices: BTreeSet<u16> = ask.procs().flat_map(|(_, p)| p.log.devices.iter().copied()).collect();
     let faulting: BTreeSet<&str> = ask.hits("kernel.amdgpu_page_fault").iter().filter_map(|h| h.get("device")).collect();
     let ranks = ask.job.nranks.unwrap_or(0);
-    radeon && (ranks > 1 || devices.len() > 1 || faulting.len() > 1 || names.iter().map(|h| h.count()).sum::<u64>() > 1)
+    radeon && (ranks > 1 || devices.len() > 1 || faulting.len() > 1 || names.iter().map(Hit::count).sum::<u64>() > 1)
 }
