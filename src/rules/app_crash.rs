@@ -132,6 +132,7 @@ fn comes_first(exception: &Hit<'_>, other: &Hit<'_>) -> bool {
 /// What the program said, short.
 fn words(hit: &Hit<'_>) -> String {
     let text = match hit.entry.kind.as_str() {
+        kind if kind.starts_with("api.") => hit.text().rsplit_once(" WARN ").map_or(hit.text(), |(_, t)| t).to_owned(),
         "app.segfault" => "segmentation fault".to_owned(),
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
@@ -148,7 +149,8 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
     let times: u64 = same.iter().map(Hit::count).sum();
     let who = if ranks.is_empty() { if times > 1 { format!("{times} processes") } else { "A process".to_owned() } } else { ranks_text(&ranks) };
     let confidence = if first.entry.kind.starts_with("api.") { Confidence::Possible } else { Confidence::Likely };
-    let title = capital(&format!("{who} ended in the program itself: {}", words(&first)));
+    let did = if first.entry.kind.starts_with("api.") { "called the library wrongly" } else { "ended in the program itself" };
+    let title = capital(&format!("{who} {did}: {}", words(&first)));
     // A refused argument is an error that the caller may have handled.
     let severity = if confidence == Confidence::Possible { Severity::Warning } else { Severity::Error };
     let mut finding = Finding::new("app-crash", severity, confidence, title);

@@ -47,7 +47,9 @@ fn waiting(hits: &[Hit<'_>]) -> Vec<u32> {
 
 fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence) -> Finding {
     let stuck: Vec<Hit<'_>> = ask.hits("torch.watchdog_status").into_iter().filter(|h| h.num("enqueued") > h.num("completed")).collect();
-    let waiting = waiting(&hits.iter().copied().chain(stuck).collect::<Vec<_>>());
+    let idle = idle(ask);
+    let mut waiting = waiting(&hits.iter().copied().chain(stuck).collect::<Vec<_>>());
+    waiting.retain(|r| !idle.contains(r));
     let work = hits.iter().find(|h| h.get("op").is_some()).copied().unwrap_or(first);
     let what = match (work.get("op"), work.get("seq")) {
         (Some(op), Some(seq)) => format!("{op} number {seq}"),
@@ -55,7 +57,6 @@ fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confiden
         _ => "A collective".to_owned(),
     };
     let after = work.num("timeout_ms").map_or_else(String::new, |ms| format!(" after {} s", ms / 1000));
-    let idle = idle(ask);
     let quiet: Vec<u32> = ask.job.ranks.iter().map(|r| r.rank).filter(|r| !waiting.contains(r) && !idle.contains(r)).collect();
     let mut finding = Finding::new("collective-timeout", Severity::Error, confidence, format!("{what} timed out{after} on {}", ranks_text(&waiting)));
     let mut why = "A collective was enqueued and did not finish in time, and nothing better is known from these logs. The waiting ranks are the victims: look for the rank that did not come, or came late.".to_owned();
