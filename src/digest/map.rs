@@ -3,6 +3,7 @@
 use crate::event::{self, Collective, Event};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 
 /// A block's events.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub struct Parsed<'a> {
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
     /// Calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: &'a [Call],
     /// Latest time that any record carried.
     pub last_time: Option<Time>,
     /// The last non-empty record: line, offset, text, time.
@@ -98,15 +99,23 @@ pub struct Call {
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
     let mut parsed = Parsed::default();
-    let mapper = Mapper { parsed: &mut parsed, arena, hint: 0, broken: None, slots: [(0, 0); SLOTS] };
-    let newlines = visit(block, arena, mapper);
+    let mut mapper = Mapper { parsed: &mut parsed, calls: BumpVec::new_in(arena), arena, hint: 0, broken: None, slots: [(0, 0); SLOTS], most_calls: block.len() / SHORTEST_CALL };
+    let newlines = visit(block, arena, &mut mapper);
+    let calls = mapper.calls.into_bump_slice();
     parsed.newlines = u64::from(newlines);
+    parsed.calls = calls;
     parsed
 }
+
+/// No call's line is shorter, in bytes: names, two pointers and the words between.
+const SHORTEST_CALL: usize = 128;
 
 /// Collects a block's records.
 struct Mapper<'a, 'p> {
     parsed: &'p mut Parsed<'a>,
+    calls: BumpVec<'a, Call>,
+    /// Room for this many calls is enough for the block.
+    most_calls: usize,
     arena: &'a Bump,
     /// Source of the last headed record.
     hint: usize,
@@ -116,18 +125,25 @@ struct Mapper<'a, 'p> {
     slots: [(u32, u32); SLOTS],
 }
 
-impl<'a> Visitor<'a> for Mapper<'a, '_> {
+impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
         if let (Some(head), None) = (&self.broken, &record.header)
             && event::parse(&record).is_none()
         {
             let whole = join(head, &record, self.arena);
-            if self.parsed.event(&whole, place(&whole), Some(self.hint as u32)) {
+            if matches!(self.parsed.event(&whole, place(&whole), Some(self.hint as u32)), Added::Event) {
                 self.broken = None;
                 return;
             }
         }
-        let known = self.parsed.add(&record, &mut self.hint);
+        let known = match self.parsed.add(&record, &mut self.hint) {
+            Added::Nothing => false,
+            Added::Event => true,
+            Added::Call(call) => {
+                self.push(call);
+                true
+            }
+        };
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
         {
@@ -148,12 +164,19 @@ impl<'a> Visitor<'a> for Mapper<'a, '_> {
         let seen = &mut parsed.sources[source as usize];
         seen.records += 1;
         seen.last = place;
-        parsed.calls.push(Call { source, line: known.line, offset: known.offset as u32, call });
+        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
         Some(len)
     }
 }
 
 impl<'a> Mapper<'a, '_> {
+    fn push(&mut self, call: Call) {
+        if self.calls.capacity() == 0 {
+            self.calls.reserve(self.most_calls);
+        }
+        self.calls.push(call);
+    }
+
     /// The source of a known prefix.
     fn slot(&mut self, known: &Known<'a, '_>, place: Place<'a>) -> u32 {
         let (generation, source) = self.slots[known.slot];
@@ -169,6 +192,16 @@ impl<'a> Mapper<'a, '_> {
 fn place<'a>(record: &Record<'a>) -> Place<'a> {
     let time = record.header.as_ref().and_then(|h| h.time).or(record.wrap.time);
     Place { line: record.line, offset: record.offset, text: record.text, time }
+}
+
+/// What became of a record.
+enum Added {
+    /// Nothing recognises it.
+    Nothing,
+    /// An event was kept.
+    Event,
+    /// It is a call.
+    Call(Call),
 }
 
 /// Frameworks quote the library's last warning behind `Last error:`; where a paste lost the line end between, it
@@ -195,8 +228,8 @@ fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a>
 }
 
 impl<'a> Parsed<'a> {
-    /// Takes a record in; false if no event was recognised in it.
-    fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> bool {
+    /// Takes a record in.
+    fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> Added {
         let place = place(record);
         self.last_time = self.last_time.max(place.time);
         self.last = Some(place);
@@ -216,17 +249,14 @@ impl<'a> Parsed<'a> {
         self.event(record, place, source)
     }
 
-    fn event(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>) -> bool {
-        let Some(event) = event::parse(record) else { return false };
+    fn event(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>) -> Added {
+        let Some(event) = event::parse(record) else { return Added::Nothing };
         if let (Event::Collective(call), Some(source)) = (event, source) {
-            if !record.torn_end || record.msg.len() < 900 {
-                self.calls.push(Call { source, line: record.line, offset: record.offset, call });
-            }
-            return true;
+            return Added::Call(Call { source, line: record.line, offset: record.offset, call });
         }
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
         self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
-        !matches!(event, Event::UnknownWarn)
+        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
     }
 
     /// The source of a header, made if it is new.

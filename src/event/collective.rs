@@ -157,14 +157,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    #[inline]
+    #[inline(always)]
     fn text(&mut self, text: &[u8]) -> Option<()> {
         let end = self.at + text.len();
         (self.rest.get(self.at..end)? == text).then(|| self.at = end)
     }
 
     /// A function's name up to `: opCount `.
-    #[inline]
+    #[inline(always)]
     fn function(&mut self) -> Option<Function> {
         let head = self.rest.get(..24)?;
         let len = head.iter().position(|b| *b == b':')?;
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Some(function)
     }
 
-    #[inline]
+    #[inline(always)]
     fn hex(&mut self) -> Option<u64> {
         let start = self.at;
         let mut value = 0u64;
@@ -196,7 +196,7 @@ impl Reader<'_> {
     }
 
     /// Skips a pointer.
-    #[inline]
+    #[inline(always)]
     fn pointer(&mut self) -> Option<()> {
         if self.text(b"0x").is_some() {
             return self.hex().map(|_| ());
@@ -207,7 +207,7 @@ impl Reader<'_> {
         self.hex().map(|_| ())
     }
 
-    #[inline]
+    #[inline(always)]
     fn decimal(&mut self) -> Option<u64> {
         let start = self.at;
         let mut value = 0u64;

@@ -77,5 +77,13 @@ pub fn parse<'a>(record: &Record<'a>) -> Option<Event<'a>> {
     if let Some(version) = version::parse(msg) {
         return Some(Event::Version(version));
     }
+    // Pastes lose their headers; a channel line cannot be mistaken for anything else.
+    if let Some(channel) = channel::parse(msg) {
+        return Some(Event::Channel(channel));
+    }
+    if let Some(channel) = channel::parse(msg) {
+        // A paste without headers.
+        return Some(Event::Channel(channel));
+    }
     setting::parse_export(msg).map(Event::Setting).or_else(|| catalog().find(msg, Scope::Any).map(Event::Note))
 }

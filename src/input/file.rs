@@ -51,21 +51,19 @@ impl Iterator for FileBlocks {
     }
 }
 
-/// Reads a block's own lines into `buffer` and returns where in it they stand and their place in the file.
+/// Reads a block's own lines into `buffer` and returns where in it they stand and their place in the file. The buffer
+/// only grows, so that it is not filled with zeros for every block.
 pub fn read_block(block: &Block, buffer: &mut Vec<u8>) -> io::Result<(std::ops::Range<usize>, Span)> {
     // The byte before the block tells whether a line starts at its first byte.
     let lead = u64::from(block.start > 0);
     let from = block.start - lead;
-    let body = (block.end - from) as usize;
-    buffer.clear();
-    fill(&block.file, buffer, from, body)?;
-    let body = buffer.len();
+    let body = fill(&block.file, buffer, 0, from, (block.end - from) as usize)?;
     let none = Span { offset: block.start, bytes: 0, open_end: false, closes_open_line: false };
     let mut closes = false;
     let own = if block.start == 0 {
         0
     } else {
-        match memchr::memchr(b'\n', buffer) {
+        match memchr::memchr(b'\n', &buffer[..body]) {
             Some(at) => {
                 closes = at > 0;
                 at + 1
@@ -76,50 +74,45 @@ pub fn read_block(block: &Block, buffer: &mut Vec<u8>) -> io::Result<(std::ops::
     if own >= body {
         return Ok((0..0, Span { closes_open_line: closes, ..none }));
     }
-    finish_last_line(block, buffer, from)?;
-    let open_end = buffer.last() != Some(&b'\n');
-    let span = Span { offset: from + own as u64, bytes: (buffer.len() - own) as u64, open_end, closes_open_line: closes };
-    Ok((own..buffer.len(), span))
+    let end = finish_last_line(block, buffer, body, from)?;
+    let open_end = buffer[end - 1] != b'\n';
+    let span = Span { offset: from + own as u64, bytes: (end - own) as u64, open_end, closes_open_line: closes };
+    Ok((own..end, span))
 }
 
-/// The last line that starts in the block may end behind it: reads up to [`OVERHANG`] bytes more.
-fn finish_last_line(block: &Block, buffer: &mut Vec<u8>, from: u64) -> io::Result<()> {
+/// The last line that starts in the block may end behind it: reads up to [`OVERHANG`] bytes more. Returns where the
+/// block's text ends in `buffer`.
+fn finish_last_line(block: &Block, buffer: &mut Vec<u8>, body: usize, from: u64) -> io::Result<usize> {
     let mut step = 1024;
-    let body = buffer.len();
-    while buffer.last() != Some(&b'\n') && buffer.len() - body < OVERHANG {
-        let at = from + buffer.len() as u64;
-        let want = step.min(OVERHANG - (buffer.len() - body)).min(block.len.saturating_sub(at) as usize);
-        let before = buffer.len();
-        fill(&block.file, buffer, at, want)?;
-        if buffer.len() == before {
+    let mut end = body;
+    while buffer[end - 1] != b'\n' && end - body < OVERHANG {
+        let at = from + end as u64;
+        let want = step.min(OVERHANG - (end - body)).min(block.len.saturating_sub(at) as usize);
+        let got = fill(&block.file, buffer, end, at, want)?;
+        if got == 0 {
             break;
         }
-        if let Some(end) = memchr::memchr(b'\n', &buffer[before..]) {
-            buffer.truncate(before + end + 1);
-        }
+        end += memchr::memchr(b'\n', &buffer[end..end + got]).map_or(got, |p| p + 1);
         step *= 4;
     }
-    Ok(())
+    Ok(end)
 }
 
-/// Appends up to `want` bytes from `at`; fewer where the file has become shorter.
-fn fill(file: &File, buffer: &mut Vec<u8>, at: u64, want: usize) -> io::Result<()> {
-    let start = buffer.len();
-    buffer.resize(start + want, 0);
+/// Reads up to `want` bytes from `at` to `start` in the buffer; fewer where the file has become shorter.
+fn fill(file: &File, buffer: &mut Vec<u8>, start: usize, at: u64, want: usize) -> io::Result<usize> {
+    if buffer.len() < start + want {
+        buffer.resize(start + want, 0);
+    }
     let mut got = 0;
     while got < want {
-        match file.read_at(&mut buffer[start + got..], at + got as u64) {
+        match file.read_at(&mut buffer[start + got..start + want], at + got as u64) {
             Ok(0) => break,
             Ok(n) => got += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => {
-                buffer.truncate(start + got);
-                return Err(e);
-            }
+            Err(e) => return Err(e),
         }
     }
-    buffer.truncate(start + got);
-    Ok(())
+    Ok(got)
 }
 
 #[cfg(test)]

@@ -53,8 +53,19 @@ pub fn locate(comms: &mut [Comm], procs: &[Proc], hosts: &[HostRow]) {
             comm.members.iter().map(|m| procs[m.proc].host_index.map_or(procs[m.proc].host.as_str(), |h| hosts[h].name.as_str())).filter(|h| !h.is_empty()).collect();
         let complete = comm.nranks.is_some_and(|n| comm.members.iter().filter(|m| m.rank.is_some() && !procs[m.proc].host.is_empty()).count() >= n as usize);
         let printed = comm.nnodes.unwrap_or(1) > 1;
-        comm.spans_nodes = names.len() >= 2 || (printed && !complete) || (printed && names.len() == 1 && twins(comm, procs));
+        comm.spans_nodes = names.len() >= 2 || (printed && !complete) || (printed && names.len() == 1 && twins(comm, procs)) || leaves_by_net(comm, procs);
     }
+}
+
+/// A NET channel leads to a rank that has no log. Inside a node that happens only with P2P and SHM switched off.
+fn leaves_by_net(comm: &Comm, procs: &[Proc]) -> bool {
+    let known: BTreeSet<u32> = comm.members.iter().filter_map(|m| m.rank).collect();
+    let shm_off = |p: &Proc| p.log.settings.keys().any(|k| k.name == "NCCL_SHM_DISABLE" && k.value != "0");
+    comm.nnodes.is_none_or(|n| n > 1)
+        && comm.members.iter().any(|m| {
+            let proc = &procs[m.proc];
+            !shm_off(proc) && proc.log.comms[m.log].channels.iter().any(|c| !c.net.is_empty() && (!known.contains(&c.from) || !known.contains(&c.to)))
+        })
 }
 
 /// Two nodes that share a name: NCCL counts several nodes although there are local connections inside each.

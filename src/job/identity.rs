@@ -73,6 +73,20 @@ fn absorb(into: &mut Process, other: Process) {
     into.comms.extend(other.comms);
 }
 
+/// Host names that are another one's with digits of a torn record in front: `80356node1` → `node1`.
+fn torn_names(procs: &[Proc]) -> BTreeMap<String, String> {
+    let mut records: BTreeMap<&str, u64> = BTreeMap::new();
+    for p in procs.iter().filter(|p| !p.host.is_empty()) {
+        *records.entry(&p.host).or_default() += p.log.records;
+    }
+    let whole = |name: &str| {
+        let bare = name.trim_start_matches(|c: char| c.is_ascii_digit());
+        let cut = (bare.len() < name.len() && !bare.is_empty()).then(|| records.get_key_value(bare)).flatten();
+        cut.filter(|(_, n)| **n > records[name]).map(|(known, _)| (*known).to_owned())
+    };
+    records.keys().filter_map(|name| Some(((*name).to_owned(), whole(name)?))).collect()
+}
+
 /// Names the hosts and tells apart those that share a name but have different addresses on one interface.
 pub fn hosts(procs: &mut [Proc], last_run: usize) -> Vec<HostRow> {
     let mut seen: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -81,6 +95,7 @@ pub fn hosts(procs: &mut [Proc], last_run: usize) -> Vec<HostRow> {
             seen.entry(p.host.clone()).or_default().entry(iface.to_owned()).or_default().insert(ip.to_owned());
         }
     }
+    let torn = torn_names(procs);
     let mut rows: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut names: Vec<Option<String>> = Vec::with_capacity(procs.len());
     for p in procs.iter() {
@@ -90,7 +105,8 @@ pub fn hosts(procs: &mut [Proc], last_run: usize) -> Vec<HostRow> {
         }
         let own = addresses(&p.log);
         let split = seen.get(&p.host).and_then(|ifaces| ifaces.iter().find(|(iface, ips)| ips.len() > 1 && own.contains_key(iface.as_str())));
-        let name = split.map_or_else(|| p.host.clone(), |(iface, _)| format!("{} ({})", p.host, own[iface.as_str()]));
+        let host = torn.get(&p.host).unwrap_or(&p.host);
+        let name = split.map_or_else(|| host.clone(), |(iface, _)| format!("{} ({})", p.host, own[iface.as_str()]));
         let row = rows.entry(name.clone()).or_default();
         row.extend(p.rank);
         row.extend(p.device_ranks.iter().map(|(_, r)| *r));

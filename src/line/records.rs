@@ -154,14 +154,12 @@ const INFO: &[u8] = b" NCCL INFO ";
 /// Prefixes remembered at once.
 pub const SLOTS: usize = 16;
 
-struct Fast<'a, C, M, F> {
+struct Fast<'a, M> {
     block: &'a [u8],
-    /// ESC, CR, NUL.
-    control: Cursor<C>,
+    /// `[FATAL ERROR]`.
+    fatal: Finder<'static>,
     /// `CCL `: NCCL's and RCCL's levels and version lines.
     mark: Cursor<M>,
-    /// `[FATAL ERROR]`.
-    fatal: Cursor<F>,
     seen: [Option<Seen<'a>>; SLOTS],
     last: usize,
     turn: usize,
@@ -170,23 +168,13 @@ struct Fast<'a, C, M, F> {
 
 type Search<'f> = Box<dyn Fn(&[u8]) -> Option<usize> + 'f>;
 
-impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
+impl<'a> Fast<'a, Search<'static>> {
     fn new(block: &'a [u8]) -> Self {
         let finder = |needle: &'static [u8]| -> Search<'static> {
             let finder = Finder::new(needle);
             Box::new(move |text| finder.find(text))
         };
-        let control: Search<'static> = Box::new(|text| memchr::memchr3(0x1b, b'\r', 0, text));
-        Self {
-            block,
-            control: Cursor::new(control),
-            mark: Cursor::new(finder(b"CCL ")),
-            fatal: Cursor::new(finder(b"[FATAL ERROR]:")),
-            seen: [None; SLOTS],
-            last: 0,
-            turn: 0,
-            generation: 0,
-        }
+        Self { block, mark: Cursor::new(finder(b"CCL ")), fatal: Finder::new(b"[FATAL ERROR]:"), seen: [None; SLOTS], last: 0, turn: 0, generation: 0 }
     }
 
     /// The prefix at `start`, if it was seen before.
@@ -206,16 +194,17 @@ impl<'a> Fast<'a, Search<'static>, Search<'static>, Search<'static>> {
             return Some(Quick::Empty);
         }
         let end = end - usize::from(self.block[end - 1] == b'\r');
-        if end - start > MAX_LINE || self.control.at(self.block, start) < end {
+        let text = &self.block[start..end];
+        // ESC, CR and NUL ask for cleaning.
+        if text.len() > MAX_LINE || memchr::memchr3(0x1b, b'\r', 0, text).is_some() || self.fatal.find(text).is_some() {
             return None;
         }
-        let text = &self.block[start..end];
         if self.mark.at(self.block, start) >= end {
-            return (self.fatal.at(self.block, start) >= end && is_plain(text)).then_some(Quick::Plain(text));
+            return is_plain(text).then_some(Quick::Plain(text));
         }
         let seen = self.seen(text)?;
         let at = start + seen.prefix.len();
-        if self.mark.at(self.block, at) < end || self.fatal.at(self.block, at) < end {
+        if self.mark.at(self.block, at) < end {
             return None;
         }
         Some(Quick::Headed(seen, text))

@@ -88,10 +88,15 @@ impl<'a> Hit<'a> {
     }
 }
 
-impl SettingHit<'_> {
+impl<'a> SettingHit<'a> {
     /// The rank that has it, if known.
     pub fn rank(&self) -> Option<u32> {
         self.job.procs[self.proc].rank
+    }
+
+    /// The host that has it; empty if unknown.
+    pub fn host(&self) -> &'a str {
+        &self.job.procs[self.proc].host
     }
 
     /// Its record as evidence.
@@ -222,6 +227,11 @@ impl<'a> Ask<'a> {
     /// The oldest version in the log.
     pub fn version(self) -> Option<(u32, u32, u32)> {
         self.versions().into_iter().next()
+    }
+
+    /// More than one node takes part, or the log does not show the whole job.
+    pub fn multi_node_or_unknown(self) -> bool {
+        self.multi_node() || !self.job.absent_ranks().is_empty()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::event::shape::{Shape, Stage, shape};
 pub const SHAPES: &[Shape] = &[
     shape("net.using", "Using network {!net}", "2.6.4", "", "net.cc", "The network that was chosen for data between nodes. On one node nothing travels over it.")
         .at(Stage::Network),
-    shape("net.plugin_initialized", "Initialized NET plugin {!plugin}", "2.27.3", "", "plugin/net.cc", "This network could be used."),
+    shape("net.plugin_initialized", "Initialized NET plugin {!plugin}", "2.27.3", "", "plugin/net.cc", "This network could be used.").any(),
     shape(
         "net.plugin_init_failed",
         "Failed to initialize NET plugin {!plugin}",
@@ -14,7 +14,8 @@ pub const SHAPES: &[Shape] = &[
         "",
         "plugin/net.cc",
         "This network cannot be used here; normal for IB on a machine without HCA.",
-    ),
+    )
+    .any(),
     shape("net.plugin_assigned", "Assigned NET plugin {!plugin} to comm", "2.27.3", "", "plugin/net.cc", "The network that was chosen for this communicator."),
     shape("net.none", "Failed to initialize any NET plugin", "2.27.3", "", "plugin/net.cc", "The wanted network (NCCL_NET) cannot be used.").any(),
     shape("net.not_found", "Error: network {!net} not found.", "2.10.3", "2.26.6", "net.cc", "NCCL_NET asks for a network that is not usable here.").any(),
@@ -41,6 +42,15 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape("transport.none", "No transport found !", "2.5.6", "2.11.4", "transport.cc", "P2P, shared memory and network all refuse a pair.").any(),
+    shape(
+        "net.nic_properties",
+        "NET/IB~: Requested properties for vNic {text}",
+        "2.24.3",
+        "",
+        "transport/net_ib.cc",
+        "The virtual NIC that was asked for does not exist (NIC merging).",
+    )
+    .any(),
     shape("net.nic_properties", "Requested properties for vNic {text}", "2.24.3", "", "transport/net_ib.cc", "The virtual NIC that was asked for does not exist (NIC merging).")
         .any(),
     shape(

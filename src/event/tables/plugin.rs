@@ -37,6 +37,15 @@ pub const SHAPES: &[Shape] = &[
         "The plugin's library could not be loaded; 'No such file' is normal unless it was wanted.",
     ),
     shape(
+        "plugin.load_failed",
+        "NET/Plugin~: {!name}.so{suffix}: {!error}",
+        "2.22.3",
+        "",
+        "plugin/plugin_open.cc",
+        "The plugin's library could not be loaded; the text is the loader's. 'No such file' is normal unless it was wanted.",
+    )
+    .any(),
+    shape(
         "plugin.symbol",
         "NET/Plugin~: Failed to find {!name:w} symbol",
         "2.12.7",

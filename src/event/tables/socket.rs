@@ -26,6 +26,7 @@ pub const SHAPES: &[Shape] = &[
     shape("socket.connect_failed", "{func:i}: connect to {!addr} failed : {!error}", "2.27.3", "", "misc/socket.cc", UNREACHABLE).any(),
     shape("socket.connect_failed", "socketPollConnect: Connect to {!addr} returned {code:d}({text}) errno {errno:d}({!error})", "2.20.3", "2.23.4", "misc/socket.cc", UNREACHABLE)
         .any(),
+    shape("socket.connect_failed", "Call to connect failed~: {!error}", "2.2.12", "2.4.8", "include/socket.h", UNREACHABLE).any(),
     shape("socket.connect_retry", "Call to connect returned {!error}, retrying", "2.5.6", "2.23.4", "misc/socket.cc", RETRY),
     shape("socket.connect_retry", "Call to connect timeout{text}", "2.2.12", "2.23.4", "misc/socket.cc", RETRY),
     shape("socket.connect_retry", "{func:i}: connect returned {!error}, retrying ({retry:d}/{max:d})", "2.24.3", "2.26.6", "misc/socket.cc", RETRY),
@@ -53,6 +54,7 @@ pub const SHAPES: &[Shape] = &[
     .any(),
     shape("socket.wrong_magic", "{func:i}: wrong magic {got:x} != {want:x}", "2.16.2", "2.26.6", "misc/socket.cc", FOREIGN).any(),
     shape("socket.wrong_magic", "{func:i} from {!peer}: wrong magic {got:x} != {want:x}", "2.27.3", "2.30.4", "misc/socket.cc", FOREIGN).any(),
+    shape("socket.wrong_magic", "{func:i}: didn't receive a valid magic from {!peer}", "2.27.3", "", "misc/socket.cc", FOREIGN),
     shape("socket.wrong_magic", "{func:i} from {!peer}: socket magic mismatch (peer {got:x} != expected {want:x})", "2.30.7", "", "misc/socket.cc", FOREIGN),
     shape(
         "socket.wrong_type",

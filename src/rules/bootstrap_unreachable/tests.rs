@@ -1,0 +1,76 @@
+use crate::analysis::analyze_texts;
+use crate::rules::{Confidence, Finding, Severity};
+
+fn find(texts: &[(&str, &str)]) -> Option<Finding> {
+    analyze_texts(texts).findings.into_iter().find(|f| f.id == "bootstrap-unreachable")
+}
+
+fn start(host: &str, rank: u32, iface: &str, ip: &str) -> String {
+    let head = |t: &str| format!("{host}:5{rank}:5{rank} [0] NCCL INFO {t}\n");
+    head(&format!("Bootstrap: Using {iface}:{ip}<0>"))
+        + &head("NCCL version 2.27.7+cuda12.9")
+        + &head("Using network IB")
+        + &head(&format!("ncclCommInitRank comm 0x77{rank} rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init START"))
+}
+
+fn retry(n: u32, ip: &str) -> String {
+    format!("beta:51:51 [0] NCCL INFO socketPollConnect: connect to {ip}<41000> returned Connection refused, retrying ({n}/34) after sleep for {n}00 msec\n")
+}
+
+#[test]
+fn a_filter_without_match_is_named() {
+    let log = "alpha:9:9 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to mlx5_0\nalpha:9:9 [0] bootstrap.cc:115 NCCL WARN Bootstrap : no socket interface found\n";
+    let f = find(&[("rank0.log", log)]).unwrap();
+    assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Certain));
+    assert!(f.title.contains("NCCL_SOCKET_IFNAME=mlx5_0"), "{}", f.title);
+    assert!(f.why.contains("belongs into NCCL_IB_HCA"), "{}", f.why);
+}
+
+#[test]
+fn docker0_refuses() {
+    let (a, mut b) = (start("alpha", 0, "docker0", "172.17.0.1"), start("beta", 1, "docker0", "172.17.0.1"));
+    for n in 1..=20 {
+        b += &retry(n, "172.17.0.1");
+    }
+    let f = find(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap();
+    assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Likely));
+    assert!(f.title.starts_with("Rank 1 cannot connect"), "{}", f.title);
+    assert!(f.why.contains("bridge"), "{}", f.why);
+}
+
+#[test]
+fn a_few_retries_at_the_start_are_normal() {
+    let done = |host: &str, r: u32| {
+        format!(
+            "{host}:5{r}:5{r} [0] NCCL INFO Bootstrap timings total 0.3 (create 0.0, send 0.1, recv 0.1, ring 0.1, delay 0.0)\n{host}:5{r}:5{r} [0] NCCL INFO ncclCommInitRank comm 0x77{r} rank {r} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init COMPLETE\n"
+        )
+    };
+    let a = start("alpha", 0, "eth0", "10.2.0.1") + &done("alpha", 0);
+    let b = start("beta", 1, "eth0", "10.2.0.2") + &retry(1, "10.2.0.1") + &retry(2, "10.2.0.1") + &done("beta", 1);
+    assert!(find(&[("rank0.log", &a), ("rank1.log", &b)]).is_none());
+}
+
+#[test]
+fn no_route_is_the_path() {
+    let log = "gamma:3:3 [1] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to 10.3.0.7<40152> returned 113(No route to host) errno 115(Operation now in progress)\n";
+    let f = find(&[("node.log", log)]).unwrap();
+    assert_eq!(f.confidence, Confidence::Certain);
+    assert!(f.title.contains("10.3.0.7: no route to host"), "{}", f.title);
+}
+
+#[test]
+fn silence_of_all_ranks_is_only_possible() {
+    let (a, b) = (start("alpha", 0, "eth0", "10.2.0.1"), start("beta", 1, "eth0", "10.2.0.2"));
+    let f = find(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap();
+    assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
+    // One rank without a log: it may just be missing.
+    assert!(find(&[("rank0.log", &a)]).is_none());
+}
+
+#[test]
+fn a_refusal_after_the_start_is_the_peers_end() {
+    let a = start("alpha", 0, "eth0", "10.2.0.1")
+        + "alpha:50:50 [0] NCCL INFO ncclCommInitRank comm 0x770 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init COMPLETE\n"
+        + "alpha:50:50 [0] misc/socket.cc:578 NCCL WARN socketPollConnect: connect to 10.2.0.2<38121> returned Connection refused, exceeded error retry count after 35 attempts\n";
+    assert!(find(&[("rank0.log", &a)]).is_none());
+}
