@@ -128,7 +128,7 @@ mod tests {
     use crate::rules::{Confidence, Severity, Verdict};
 
     fn start(host: &str, rank: u32) -> String {
-        format!("{host}:50{rank}:50{rank} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO Using network Socket\n")
+        format!("{host}:50{rank}:50{rank} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO Using network IB\n")
     }
 
     #[test]
