@@ -302,7 +302,7 @@ impl Folder {
             self.processes[p].dropped += 1;
             return None;
         }
-        comms.push(CommLog { tid, dev, ..CommLog::default() });
+        comms.push(CommLog { stream: self.stream, tid, dev, ..CommLog::default() });
         let c = comms.len() - 1;
         self.current.insert((p, tid), c);
         Some(c)
