@@ -107,14 +107,13 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let origin = teardown::origin(ask);
-    let trouble = ask.any_of(TROUBLE);
+    let end = teardown::Teardown::of(ask);
+    let before: Vec<Hit<'_>> = teardown::origin(ask).into_iter().chain(teardown::firsts(&ask.any_of(TROUBLE))).collect();
     let hits: Vec<Hit<'_>> = ask
         .any_of(FATAL)
         .into_iter()
         .filter(|h| !is_messenger(h) && !(h.entry.kind == "app.undefined_symbol" && h.get("symbol").is_some_and(|s| s.starts_with("nccl"))))
-        .filter(|h| !teardown::is_teardown(ask, h))
-        .filter(|h| origin.iter().chain(&trouble).all(|o| comes_first(h, o)))
+        .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     vec![write(ask, &hits, first)]

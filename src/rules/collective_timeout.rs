@@ -29,7 +29,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         confidence = Confidence::Possible;
     }
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
-    if teardown::is_teardown(ask, &first) {
+    if teardown::Teardown::of(ask).covers(&first) {
         return Vec::new();
     }
     vec![write(ask, &hits, first, confidence)]

@@ -77,6 +77,8 @@ fn only_flushed(ask: Ask<'_>, hits: &[Hit<'_>]) -> Finding {
     let title = format!("{}: RDMA requests were flushed (status 5); the first failure is not in the log", subject(hits));
     let mut finding = base(ask, Confidence::Likely, title, hits, ib::status_of(FLUSHED));
     finding.why = "Status 5 only says that the queue pair was already in its error state when these requests were thrown away. The first completion with another status, or the event that broke the queue pair, stands above the cut, on another rank or in a log that is missing; a peer that died or a lost link are as possible as a refused transfer.".to_owned();
+    finding.avoid = vec!["Acting on this status: it tells neither the path nor the buffer that failed.".to_owned()];
+    finding.verify = vec!["The whole logs of all ranks hold a first completion with another status, or an event before it.".to_owned()];
     finding.fixes.insert(
         0,
         Fix {
@@ -177,7 +179,7 @@ fn avoid() -> Vec<String> {
 }
 
 fn verify() -> Vec<String> {
-    vec!["ib_write_bw --use_cuda=0 between the two devices (with GPU memory) runs through; without --use_cuda it tells whether host memory works.".to_owned()]
+    vec!["ib_write_bw between the two devices runs through, first with host memory, then with GPU memory (--use_cuda=GPU).".to_owned()]
 }
 
 #[cfg(test)]

@@ -55,6 +55,11 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
         let why = "A monitored barrier names the ranks that did not reach it in time; all others did.".to_owned();
         return Some(new(Confidence::Likely, format!("{} did not reach the barrier", ranks_text(&ranks)), why, ranks, &named));
     }
+    let late: Vec<Hit<'_>> = ask.hits("launcher.rendezvous").into_iter().filter(|h| h.text().contains("RendezvousTimeout")).collect();
+    if !late.is_empty() {
+        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id.".to_owned();
+        return Some(new(Confidence::Likely, "Not enough nodes joined torchrun's rendezvous".to_owned(), why, Vec::new(), &late));
+    }
     let waits: Vec<Hit<'_>> = ask.any_of(&["torch.store_timeout"]).into_iter().filter(|h| h.text().contains("wait timeout") || h.text().contains("imeout")).collect();
     let first = waits.first()?;
     let root = first.num("root").and_then(|r| u32::try_from(r).ok());

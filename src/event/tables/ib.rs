@@ -79,8 +79,8 @@ pub const SHAPES: &[Shape] = &[
     shape("ib.completion", "NET/{!plugin:i}~: Got completion {} error {!status:d}, opcode {opcode:d}, len {len:d}, vendor err {vendor:d}", "", "", "vendor plugins", COMPLETION).any(),
     shape("ib.completion", "NET/{!plugin:i}:Got completion {} status {!status:d} opcode {opcode:d} len {len:d} vendor err {vendor:d}", "", "", "vendor plugins", COMPLETION).any(),
     // Exceptions of torch that lost their line ends.
-    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}Got completion from peer {!peer} with error {!status:d}, opcode {opcode:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),
-    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}Got completion from peer {!peer} with status={!status:d} opcode={opcode:d}", "2.20.3", "2.28.3", "transport/net_ib.cc", COMPLETION).any(),
+    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}NCCL version {version:w} {}Got completion from peer {!peer} with error {!status:d}, opcode {opcode:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),
+    shape("ib.completion", "*NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels,{}NCCL version {version:w} {}Got completion from peer {!peer} with status={!status:d} opcode={opcode:d}", "2.20.3", "2.28.3", "transport/net_ib.cc", COMPLETION).any(),
     // Lines that a paste or a dying process cut behind the status.
     shape("ib.completion", "*NET/IB~: Got completion with error {!status:d}", "2.5.6", "2.9.9", "transport/net_ib.cc", COMPLETION).any(),
     shape("ib.completion", "*NET/IB~: Got completion from peer {!peer} with error {!status:d}", "2.10.3", "2.19.4", "transport/net_ib.cc", COMPLETION).any(),
@@ -91,6 +91,8 @@ pub const SHAPES: &[Shape] = &[
     shape("ib.completion", "NET/{!plugin:w}~: Got completion {} error {!status:d}, opcode {opcode:d}, len {len:d}, vendor err {vendor:d}", "", "", "vendor plugins", COMPLETION).any(),
     shape("ib.completion", "NET/{!plugin:w}:Got completion {} status {!status:d} opcode {opcode:d} len {len:d} vendor err {vendor:d}", "", "", "vendor plugins", COMPLETION).any(),
     shape("ib.retry_exceeded", "*transport retry counter exceeded", "", "", "libibverbs", "The same as completion status 12: the peer never answered.").any(),
+    shape("ib.retry_exceeded", "*IBV_WC_RETRY_EXC_ERR", "", "", "libibverbs", "The same as completion status 12: the peer never answered.").any(),
+    shape("ib.retry_exceeded", "*Transport retry count exceeded on {!hca:i}:{port:d}/{layer:w}", "", "", "ucx/src/uct/ib/mlx5", "UCX's words for completion status 12: the peer never answered.").any(),
     shape("ib.async_event", "NET/IB : {!hca}:{port:d} Got {text}async {text2}event{text3}: {!event}", "2.20.3", "", "transport/net_ib.cc", ASYNC).any(),
     shape("ib.async_event", "NET/IB : Got async event : {!event}", "2.5.6", "2.19.4", "transport/net_ib.cc", ASYNC).any(),
     shape("ib.async_event", "NET/IB : {!hca}:{port:d} GID table changed", "2.28.3", "2.30.7", "transport/net_ib.cc", "An address of the HCA's interface changed: queue pairs with the old GID die.").any(),

@@ -47,13 +47,15 @@ fn no_interface(ask: Ask<'_>) -> Option<Finding> {
     let setting = ask.settings("NCCL_SOCKET_IFNAME").into_iter().find(|s| procs.contains(&s.proc)).or_else(|| ask.settings("NCCL_SOCKET_IFNAME").into_iter().next());
     let place = if hosts_of(&hits).is_empty() { String::new() } else { format!(" on {}", names_text(&hosts_of(&hits).iter().map(String::as_str).collect::<Vec<_>>())) };
     let (title, mut why) = match (&setting, first.get("name")) {
-        (_, Some(name)) => (format!("NCCL_OOB_NET_IFNAME={name} matches no device{place}"), "The out-of-band network was limited to a device that is not there.".to_owned()),
+        (_, Some(name)) => {
+            (network::fit(format!("NCCL_OOB_NET_IFNAME={name} matches no device"), &place), "The out-of-band network was limited to a device that is not there.".to_owned())
+        }
         (Some(s), None) => (
-            format!("NCCL_SOCKET_IFNAME={} matches no interface{place}", s.value),
+            network::fit(format!("NCCL_SOCKET_IFNAME={} matches no interface", s.value), &place),
             format!("NCCL_SOCKET_IFNAME={} lets no network interface of this host pass, so the rank cannot take part in the bootstrap.", s.value),
         ),
         (None, None) => (
-            format!("No network interface fits{place}"),
+            network::fit("No network interface fits".to_owned(), &place),
             "No interface of this host fits NCCL_SOCKET_IFNAME or the address family (NCCL_SOCKET_FAMILY), so the rank cannot take part in the bootstrap.".to_owned(),
         ),
     };
@@ -171,7 +173,7 @@ fn refused(ask: Ask<'_>) -> Option<Finding> {
     let target = hit.get("addr").map(network::host_part).filter(|a| !a.is_empty());
     let owner = target.and_then(|t| advertised(ask, t));
     let bad = owner.as_ref().and_then(|o| complaint(o.1, target.unwrap_or_default()));
-    let exhausted = hit.num("retry").zip(hit.num("max")).is_some_and(|(r, m)| r >= m);
+    let exhausted = hit.entry.last.num("retry").zip(hit.entry.last.num("max")).is_some_and(|(r, m)| r >= m);
     let confidence = if (answer.is_path() && over) || bad.is_some() && over {
         Confidence::Certain
     } else if over || exhausted || bad.is_some() {

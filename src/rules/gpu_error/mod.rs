@@ -99,8 +99,7 @@ fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
     ask.any_of(&["cuda.failure", "torch.cuda_error", "torch.nccl_error", "torch.terminate", "nccl_tests.failure", "app.exception", "app.terminate", "cuda.failure_info"])
         .into_iter()
         .filter_map(|hit| {
-            let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error")
-                || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
+            let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error") || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
             let text = hit.get("text").unwrap_or_else(|| hit.text());
             let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.contains(words)).filter(|_| gpu_text)?;
             Some(Fault { hit, meaning: (*meaning).to_owned(), hardware: *hardware, confidence: Confidence::Certain })
@@ -108,18 +107,23 @@ fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
         .collect()
 }
 
-/// Texts that name no reason: `unhandled cuda error`, `initialization error`, other failed CUDA calls.
+/// Texts that name no reason: `unhandled cuda error`, `initialization error`. A failed call whose text has its own
+/// cause is left to that cause.
 fn bare(ask: Ask<'_>) -> Option<Fault<'_>> {
-    let vague = ["initialization error", "invalid resource handle", "invalid device ordinal", "invalid argument", "named symbol not found", "unhandled"];
-    let hit =
-        ask.any_of(&["cuda.failure", "torch.cuda_error"]).into_iter().find(|h| h.get("text").is_some_and(|t| vague.iter().any(|w| t.contains(w)))).or_else(|| {
-            ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))
-        })?;
-    let meaning = hit
-        .get("text")
-        .filter(|_| hit.entry.kind == "cuda.failure")
-        .map_or_else(|| "a CUDA or HIP call failed and the log does not hold its text".to_owned(), |t| format!("a CUDA call failed with '{t}'"));
-    Some(Fault { hit, meaning, hardware: false, confidence: Confidence::Possible })
+    let calls = ask.any_of(&["cuda.failure", "torch.cuda_error"]);
+    if teardown::origin(ask).is_some_and(|o| !matches!(o.entry.kind.as_str(), "cuda.failure" | "torch.cuda_error" | "cuda.alloc_failed")) {
+        return None;
+    }
+    if let Some(first) = calls.first() {
+        let text = first.get("text")?;
+        let vague = ["initialization error", "invalid resource handle", "invalid device ordinal", "invalid argument", "unhandled"];
+        let in_nvls = first.entry.first.file.contains("nvls");
+        let fits = vague.iter().any(|w| text.contains(w)) && (!in_nvls || text.contains("initialization error"));
+        let meaning = format!("a CUDA call failed with '{text}'");
+        return fits.then(|| Fault { hit: *first, meaning, hardware: false, confidence: Confidence::Possible });
+    }
+    let hit = ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))?;
+    Some(Fault { hit, meaning: "a CUDA or HIP call failed and the log does not hold its text".to_owned(), hardware: false, confidence: Confidence::Possible })
 }
 
 fn is_unhandled(text: &str) -> bool {
@@ -156,13 +160,9 @@ fn reason(first: &Fault<'_>, grade: Confidence) -> String {
     let what = &first.meaning;
     match grade {
         Confidence::Possible => {
-            format!(
-                "The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault."
-            )
+            format!("The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault.")
         }
-        _ if first.hardware => format!(
-            "{what}. This is reported by the driver or the runtime itself, before or below NCCL; ranks that lose their peer or time out afterwards are consequences. It points to the card, its memory or its links."
-        ),
+        _ if first.hardware => format!("{what}. This is reported by the driver or the runtime itself, before or below NCCL; ranks that lose their peer or time out afterwards are consequences. It points to the card, its memory or its links."),
         _ => format!(
             "{what}. The error is sticky: every later call of this process fails with it, also inside NCCL, which is only the messenger. Mostly a bug in a kernel of the program or a library; the same card failing in different programs points to hardware instead. The place in the stack trace may be wrong, since kernels run asynchronously."
         ),
@@ -183,10 +183,7 @@ fn fixes(first: &Fault<'_>) -> Vec<Fix> {
     let find = Fix {
         title: "Find the kernel that faults".to_owned(),
         when: "Illegal access, launch failure or an assertion: the program, until proven otherwise".to_owned(),
-        commands: vec![
-            "CUDA_LAUNCH_BLOCKING=1   # the stack trace then names the call".to_owned(),
-            "compute-sanitizer --tool memcheck PROGRAM   (AMD: AMD_SERIALIZE_KERNEL=3)".to_owned(),
-        ],
+        commands: vec!["CUDA_LAUNCH_BLOCKING=1   # the stack trace then names the call".to_owned(), "compute-sanitizer --tool memcheck PROGRAM   (AMD: AMD_SERIALIZE_KERNEL=3)".to_owned()],
         needs: "nothing".to_owned(),
         cost: "slow, for the search only".to_owned(),
         undo: "unset it".to_owned(),
@@ -203,10 +200,7 @@ mod tests {
     fn ecc_on_one_rank_explains_the_others_timeout() {
         let a = analyze_texts(&[
             ("rank1.log", "h2:9:9 [0] misc/strongstream.cc:398 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'\n"),
-            (
-                "rank0.log",
-                "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n",
-            ),
+            ("rank0.log", "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n"),
         ]);
         assert_eq!(a.findings[0].id, "gpu-error");
         assert_eq!((a.findings[0].confidence, a.findings[0].ranks.as_slice()), (Confidence::Certain, &[1][..]));

@@ -5,6 +5,7 @@ mod who;
 use super::finding::{Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, evidence, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
+use crate::event::tables::PROOF_OF_COLLECTIVE;
 use std::cmp::Ordering;
 
 /// The rule.
@@ -34,8 +35,9 @@ const DEATHS: &[&str] = &["app.killed", "app.oom_killer", "kernel.oom_kill", "ra
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let gone = teardown::just_ended(ask);
-    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| !teardown::is_teardown(ask, &c.hit)).collect();
-    let deaths = deaths(ask);
+    let end = teardown::Teardown::of(ask);
+    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit)).collect();
+    let deaths: Vec<Hit<'_>> = deaths(ask).into_iter().filter(|h| end.matters(h)).collect();
     if complaints.is_empty() && deaths.is_empty() {
         return Vec::new();
     }
@@ -43,14 +45,29 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) {
         return Vec::new();
     }
+    if gone.is_empty() && deaths.is_empty() && never_reached(ask) {
+        return Vec::new();
+    }
     vec![write(ask, &complaints, &deaths, &gone)]
 }
 
 /// Survivors whose time had run out abort and close; who comes later then finds them gone.
 fn timed_out_before(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> bool {
-    let timeouts = ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]);
-    let earlier = |t: &Hit<'_>| complaints.iter().any(|c| teardown::order(c.hit.at(), t.at()) == Some(Ordering::Less));
+    let timeouts = teardown::firsts(&ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]));
+    let said = teardown::firsts(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>());
+    let timed = complaints.iter().filter(|c| c.hit.at().time.is_some()).map(|c| c.hit).min_by_key(|h| h.at().time);
+    let earlier = |t: &Hit<'_>| said.iter().chain(&timed).any(|c| teardown::order(c.at(), t.at()) == Some(Ordering::Less));
     !timeouts.is_empty() && !complaints.is_empty() && !timeouts.iter().all(earlier)
+}
+
+/// A rank that never connected cannot lose anybody: nobody answered at an address before any communicator stood.
+fn never_reached(ask: Ask<'_>) -> bool {
+    ask.any_of(&["socket.retries_exceeded", "socket.connect_failed", "socket.connect_retry"]).iter().any(|h| {
+        let tried_out = h.entry.kind != "socket.connect_retry" || h.text().contains("timeout");
+        let log = &h.process().log;
+        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()));
+        tried_out && !worked
+    })
 }
 
 /// `192.0.2.7<40012>`, `node7.example<40012>`, `[2001:db8::7]<1>`, `ip 192.0.2.7, port 1` → the address alone.
@@ -131,7 +148,6 @@ fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
             _ => true,
         })
         .filter(|h| !ordered.iter().any(|o| teardown::order(o.at(), h.at()).is_some_and(Ordering::is_le)))
-        .filter(|h| !teardown::is_teardown(ask, h))
         .collect()
 }
 

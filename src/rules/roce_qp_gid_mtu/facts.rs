@@ -1,6 +1,8 @@
 //! What the log says about queue pairs: the failures, the ends that were printed, the pinned index.
 
+use crate::digest::{Mark, SampleLevel};
 use crate::event::tables::PROOF_OF_COLLECTIVE;
+use crate::job::Proc;
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Ask, Hit, SettingHit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,22 +132,42 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Something else killed a rank: its peers see status 12 as well.
+    /// Something else killed a rank: its peers see status 12 as well. What a launcher does to the others afterwards
+    /// does not count.
     pub fn other_death(&self) -> bool {
         const FATAL: [&str; 7] = ["cuda.failure", "torch.oom", "kernel.xid", "kernel.gpu_lost", "app.oom_killer", "kernel.oom_kill", "app.segfault"];
-        self.ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| FATAL.contains(&e.kind.as_str())))
+        let after = |at: Mark| self.failures.iter().any(|f| f.hit.at().stream == at.stream && f.hit.at().line < at.line);
+        self.ask.any_of(&FATAL).iter().any(|h| !after(h.at()))
     }
 
-    /// A rank of another host whose log just ends, without a word of failure or farewell, while others print theirs.
+    /// A process whose log just ends, without a word of failure or farewell, while others print theirs, and which may
+    /// be the peer that no longer answers.
     pub fn silent_peer(&self) -> Option<usize> {
-        let complaining: BTreeSet<&str> = self.failures.iter().map(|f| f.hit.host()).collect();
-        let voiced =
-            |p: &crate::job::Proc| p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != crate::digest::SampleLevel::Info));
         let (loud, silent): (Vec<_>, Vec<_>) = self.ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
         let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
-        let elsewhere = |host: &str| complaining.len() == 1 && !complaining.contains(host);
-        (ended > 0 && silent.len() <= ended).then(|| silent.iter().find(|(_, p)| elsewhere(&p.host)).map(|(i, _)| *i)).flatten()
+        let hosts: BTreeSet<&str> = silent.iter().map(|(_, p)| p.host.as_str()).collect();
+        // Ranks that a launcher killed are silent too, but then most of them are.
+        let few = silent.len() <= ended || (hosts.len() == 1 && loud.len() >= 2 * silent.len());
+        if !few {
+            return None;
+        }
+        silent.into_iter().find(|(_, p)| self.may_answer_for(&p.host)).map(|(i, _)| i)
     }
+
+    /// Whether a failure on another host may have this host as its peer.
+    fn may_answer_for(&self, host: &str) -> bool {
+        self.failures.iter().any(|f| f.hit.host() != host && f.peer.and_then(|p| ib::peer_host(self.ask, p)).is_none_or(|h| h == host))
+    }
+
+    /// Only transfers failed; connecting went well.
+    pub fn only_unanswered(&self) -> bool {
+        self.failures.iter().all(|f| f.what == What::NoAnswer)
+    }
+}
+
+/// The process said how it ended, or warned of something.
+fn voiced(p: &Proc) -> bool {
+    p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != SampleLevel::Info))
 }
 
 /// Link layer of a failing device. Only RoCE prints GIDs with a completion.
@@ -190,8 +212,9 @@ fn failures(ask: Ask<'_>) -> Vec<Failure<'_>> {
 
 /// Retries that no connection followed.
 fn gave_in(hit: Hit<'_>) -> bool {
-    let comms = &hit.process().log.comms;
-    !comms.iter().any(|c| c.connected() || c.end.as_ref().is_some_and(|(aborted, _)| !aborted))
+    let log = &hit.process().log;
+    let connected = log.ledger.of("init.connected").any(|e| e.last.at > hit.entry.last.at);
+    !connected && !log.comms.iter().any(|c| c.end.as_ref().is_some_and(|(aborted, _)| !aborted))
 }
 
 /// Number of an error of which only the text was printed.
