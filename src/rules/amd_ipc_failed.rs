@@ -27,9 +27,30 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     prove(&mut finding, &hits);
     finding.why = "RCCL chose P2P between the GPUs of this host and the call that exports or opens a peer's memory failed. It has no probe for this on AMD and gives up instead of taking shared memory, so the job ends here. Containers without the host's IPC namespace and some kernels without working P2P are the usual reasons.".to_owned();
     finding.fixes = vec![
-        fix("Go over shared memory", "Now, to get the job going.", &["export NCCL_P2P_DISABLE=1", "export NCCL_PROTO=Simple   # on gfx12 (R9700, RX 9070, RX 9060) shared memory needs it"], "nothing", "bandwidth between the cards", "unset both"),
-        fix("Share the host's IPC and devices with the container", "The ranks run in containers.", &["docker run --ipc=host --device=/dev/kfd --device=/dev/dri --security-opt seccomp=unconfined …"], "nothing", "less isolation", "start it without the options"),
-        fix("Take AMD's own kernel driver, or a kernel with PCI P2PDMA", "`zgrep -e PCI_P2PDMA -e DMABUF_MOVE_NOTIFY /proc/config.gz` shows that they are off.", &["uname -r", "zgrep -e PCI_P2PDMA -e DMABUF_MOVE_NOTIFY /proc/config.gz"], "reboot", "none", "boot the former kernel"),
+        fix(
+            "Go over shared memory",
+            "Now, to get the job going.",
+            &["export NCCL_P2P_DISABLE=1", "export NCCL_PROTO=Simple   # on gfx12 (R9700, RX 9070, RX 9060) shared memory needs it"],
+            "nothing",
+            "bandwidth between the cards",
+            "unset both",
+        ),
+        fix(
+            "Share the host's IPC and devices with the container",
+            "The ranks run in containers.",
+            &["docker run --ipc=host --device=/dev/kfd --device=/dev/dri --security-opt seccomp=unconfined …"],
+            "nothing",
+            "less isolation",
+            "start it without the options",
+        ),
+        fix(
+            "Take AMD's own kernel driver, or a kernel with PCI P2PDMA",
+            "`zgrep -e PCI_P2PDMA -e DMABUF_MOVE_NOTIFY /proc/config.gz` shows that they are off.",
+            &["uname -r", "zgrep -e PCI_P2PDMA -e DMABUF_MOVE_NOTIFY /proc/config.gz"],
+            "reboot",
+            "none",
+            "boot the former kernel",
+        ),
     ];
     finding.avoid = lines(&["HSA_ENABLE_SDMA=0: the copy engine has nothing to do with it."]);
     finding.verify = lines(&["The new log shows `Connected all rings` and no hipIpc warning."]);

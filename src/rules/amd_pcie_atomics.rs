@@ -9,7 +9,12 @@ const ID: &str = "amd-pcie-atomics";
 
 /// The rule.
 pub const RULE: Rule = Rule {
-    cause: Cause { id: ID, aliases: &[], summary: "An AMD GPU sits in a slot without PCIe atomics, which the first collective needs.", explanation: include_str!("amd_pcie_atomics.md") },
+    cause: Cause {
+        id: ID,
+        aliases: &[],
+        summary: "An AMD GPU sits in a slot without PCIe atomics, which the first collective needs.",
+        explanation: include_str!("amd_pcie_atomics.md"),
+    },
     check,
     explains: &["collective-timeout", "peer-crash", "missing-rank", "bootstrap-unreachable", "app-crash", "stall"],
     only_alone: false,
@@ -24,7 +29,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let confidence = if kernel.is_empty() { Confidence::Likely } else { Confidence::Certain };
     let proof: Vec<Hit<'_>> = hits.iter().take(3).chain(&kernel).copied().collect();
     let device = kernel.iter().find_map(|h| h.get("device")).map_or(String::new(), |d| format!(" of {d}"));
-    let mut finding = Finding::new(ID, Severity::Error, confidence, format!("The first collective cannot start on {}: the slot{device} lacks PCIe atomics", ranks_text(&ranks_of(&hits))));
+    let mut finding =
+        Finding::new(ID, Severity::Error, confidence, format!("The first collective cannot start on {}: the slot{device} lacks PCIe atomics", ranks_text(&ranks_of(&hits))));
     prove(&mut finding, &proof);
     finding.why = if kernel.is_empty() {
         "RCCL's first kernel asks for calls back to the host, and the runtime refuses them on a GPU whose slot has no PCIe atomics. That is the known reason for this text after a clean init; `dmesg | grep -i atomic` decides it.".to_owned()
@@ -32,8 +38,22 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         "RCCL's first kernel asks for calls back to the host, and the runtime refuses them on a GPU whose slot has no PCIe atomics; the kernel log says so of this card. P2P and shared memory have nothing to do with it.".to_owned()
     };
     finding.fixes = vec![
-        fix("Put the card into a slot that is joined to the processor directly", "A slot behind the chipset, an adapter or an old riser mostly lacks atomics.", &["sudo lspci -vvv | grep -i -e 'AtomicOpsCap' -e 'AtomicOpsCtl'"], "root", "none", ""),
-        fix("Take an RCCL build that needs no calls back to the host", "There is no better slot.", &["# a release build without device-side assertions and printf"], "nothing", "none", "install the former package"),
+        fix(
+            "Put the card into a slot that is joined to the processor directly",
+            "A slot behind the chipset, an adapter or an old riser mostly lacks atomics.",
+            &["sudo lspci -vvv | grep -i -e 'AtomicOpsCap' -e 'AtomicOpsCtl'"],
+            "root",
+            "none",
+            "",
+        ),
+        fix(
+            "Take an RCCL build that needs no calls back to the host",
+            "There is no better slot.",
+            &["# a release build without device-side assertions and printf"],
+            "nothing",
+            "none",
+            "install the former package",
+        ),
     ];
     finding.avoid = lines(&["NCCL_P2P_DISABLE=1 and iommu=pt: the kernel does not even start, whatever the path."]);
     finding.verify = lines(&["sudo dmesg | grep -i 'atomic'", "AMD_LOG_LEVEL=1 shows `Pcie atomics not enabled` no more"]);

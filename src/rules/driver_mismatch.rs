@@ -46,9 +46,30 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         "The CUDA runtime that the program was built with needs a newer driver than this host has. Nothing of NCCL has run yet; what other ranks report follows from it.".to_owned()
     };
     finding.fixes = vec![
-        fix("Reboot, or load the module of the installed driver", "After a driver update, or where the module is missing.", &["nvidia-smi", "cat /proc/driver/nvidia/version", "sudo modprobe nvidia"], "root", "jobs of the node end", ""),
-        fix("Install a driver that runs this CUDA version", "The driver is older than the runtime.", &["nvidia-smi | grep -i 'cuda version'", "python -c 'import torch; print(torch.version.cuda)'"], "reboot", "none", "install the former driver"),
-        fix("Take a build for an older CUDA", "The driver cannot be changed.", &["# a wheel or image for the CUDA version that nvidia-smi shows, or older"], "nothing", "none", "install the former build"),
+        fix(
+            "Reboot, or load the module of the installed driver",
+            "After a driver update, or where the module is missing.",
+            &["nvidia-smi", "cat /proc/driver/nvidia/version", "sudo modprobe nvidia"],
+            "root",
+            "jobs of the node end",
+            "",
+        ),
+        fix(
+            "Install a driver that runs this CUDA version",
+            "The driver is older than the runtime.",
+            &["nvidia-smi | grep -i 'cuda version'", "python -c 'import torch; print(torch.version.cuda)'"],
+            "reboot",
+            "none",
+            "install the former driver",
+        ),
+        fix(
+            "Take a build for an older CUDA",
+            "The driver cannot be changed.",
+            &["# a wheel or image for the CUDA version that nvidia-smi shows, or older"],
+            "nothing",
+            "none",
+            "install the former build",
+        ),
     ];
     finding.verify = lines(&["nvidia-smi   # works, and its CUDA version is at least the program's"]);
     vec![finding]

@@ -14,7 +14,20 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let said: Vec<Hit<'_>> = ask
-        .any_of(&["app.fd_limit", "socket.create_failed", "socket.accept_failed", "proxy.accept_failed", "socket.connect_failed", "system.call_failed", "bootstrap.no_interface", "shm.error", "app.exception", "torch.nccl_error", "gloo.error", "socket.error"])
+        .any_of(&[
+            "app.fd_limit",
+            "socket.create_failed",
+            "socket.accept_failed",
+            "proxy.accept_failed",
+            "socket.connect_failed",
+            "system.call_failed",
+            "bootstrap.no_interface",
+            "shm.error",
+            "app.exception",
+            "torch.nccl_error",
+            "gloo.error",
+            "socket.error",
+        ])
         .into_iter()
         .filter(|h| h.entry.kind == "app.fd_limit" || h.text().contains("Too many open files"))
         .chain(ask.hits("warn.unknown").into_iter().filter(|h| h.text().contains("Too many open files")))
@@ -38,7 +51,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         Fix {
             title: "Raise the limit in the shell or service that starts the ranks".to_owned(),
             when: "The hard limit allows it".to_owned(),
-            commands: vec!["ulimit -n 1048576".to_owned(), "# systemd: LimitNOFILE=1048576   docker: --ulimit nofile=1048576:1048576   Slurm: raise it for slurmd and use --propagate=NOFILE".to_owned()],
+            commands: vec![
+                "ulimit -n 1048576".to_owned(),
+                "# systemd: LimitNOFILE=1048576   docker: --ulimit nofile=1048576:1048576   Slurm: raise it for slurmd and use --propagate=NOFILE".to_owned(),
+            ],
             needs: "nothing".to_owned(),
             cost: "none".to_owned(),
             undo: "start with the old limit".to_owned(),

@@ -30,11 +30,32 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     finding.why = "The GPU refuses the kernel because none was built for its architecture. It is no fault of the machine: the package was made for other GPUs, or two architectures are mixed and only one is in it. Errors of other ranks follow from it.".to_owned();
     finding.fixes = if amd {
         vec![
-            fix("Install builds of RCCL and of the framework that know this GPU", "Always.", &["rocminfo | grep gfx", "python -c 'import torch; print(torch.cuda.get_arch_list())'"], "nothing", "none", "install the former packages"),
-            fix("Hide the GPU that is not meant", "An iGPU or an older card stands beside the cards.", &["export HIP_VISIBLE_DEVICES=…   # without it"], "nothing", "none", "unset HIP_VISIBLE_DEVICES"),
+            fix(
+                "Install builds of RCCL and of the framework that know this GPU",
+                "Always.",
+                &["rocminfo | grep gfx", "python -c 'import torch; print(torch.cuda.get_arch_list())'"],
+                "nothing",
+                "none",
+                "install the former packages",
+            ),
+            fix(
+                "Hide the GPU that is not meant",
+                "An iGPU or an older card stands beside the cards.",
+                &["export HIP_VISIBLE_DEVICES=…   # without it"],
+                "nothing",
+                "none",
+                "unset HIP_VISIBLE_DEVICES",
+            ),
         ]
     } else {
-        vec![fix("Install builds of the framework and of NCCL that know this GPU", "Always.", &["nvidia-smi --query-gpu=name,compute_cap --format=csv", "python -c 'import torch; print(torch.cuda.get_arch_list())'"], "nothing", "none", "install the former packages")]
+        vec![fix(
+            "Install builds of the framework and of NCCL that know this GPU",
+            "Always.",
+            &["nvidia-smi --query-gpu=name,compute_cap --format=csv", "python -c 'import torch; print(torch.cuda.get_arch_list())'"],
+            "nothing",
+            "none",
+            "install the former packages",
+        )]
     };
     finding.avoid = lines(&["HSA_OVERRIDE_GFX_VERSION for an architecture that is not its own: it starts, and faults later."]);
     finding.verify = lines(&["The list of architectures of the build holds the GPU's."]);

@@ -15,8 +15,14 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
-const TEXTS: [&str; 6] =
-    ["no CUDA-capable device is detected", "invalid device ordinal", "Found no NVIDIA driver on your system", "No CUDA GPUs are available", "no ROCm-capable device is detected", "No HIP GPUs are available"];
+const TEXTS: [&str; 6] = [
+    "no CUDA-capable device is detected",
+    "invalid device ordinal",
+    "Found no NVIDIA driver on your system",
+    "No CUDA GPUs are available",
+    "no ROCm-capable device is detected",
+    "No HIP GPUs are available",
+];
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let kinds = ["cuda.failure", "torch.cuda_error", "nccl_tests.failure", "app.exception", "nvml.failed", "nvml.missing", "cuda.no_driver_library", "rocm.smi_failure"];
@@ -34,7 +40,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "Opening the peer's memory failed with `invalid device ordinal`: every process sees only its own GPU, or the containers do not share the devices. A GPU in a bad state is the alternative.",
         )
     } else if ordinal {
-        (format!("{who} asks for a GPU that its process does not see"), "The process asked for a device number beyond the GPUs that it sees: more processes than GPUs, or *_VISIBLE_DEVICES hides some.")
+        (
+            format!("{who} asks for a GPU that its process does not see"),
+            "The process asked for a device number beyond the GPUs that it sees: more processes than GPUs, or *_VISIBLE_DEVICES hides some.",
+        )
     } else {
         (
             format!("{who} sees no GPU"),
@@ -46,8 +55,22 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     prove(&mut finding, &hits);
     why.clone_into(&mut finding.why);
     finding.fixes = vec![
-        fix("Ask for the GPUs when the job is started", "Slurm, Docker, Kubernetes.", &["srun --gpus-per-node=N …", "docker run --gpus all …   # AMD: --device=/dev/kfd --device=/dev/dri", "# Kubernetes: resources.limits: nvidia.com/gpu: N"], "nothing", "none", ""),
-        fix("Let every local process see all GPUs of the node, and choose by local rank", "One GPU per process is set by CUDA_VISIBLE_DEVICES or --gpus-per-task.", &["env | grep VISIBLE_DEVICES", "nvidia-smi -L   # inside the job"], "nothing", "none", ""),
+        fix(
+            "Ask for the GPUs when the job is started",
+            "Slurm, Docker, Kubernetes.",
+            &["srun --gpus-per-node=N …", "docker run --gpus all …   # AMD: --device=/dev/kfd --device=/dev/dri", "# Kubernetes: resources.limits: nvidia.com/gpu: N"],
+            "nothing",
+            "none",
+            "",
+        ),
+        fix(
+            "Let every local process see all GPUs of the node, and choose by local rank",
+            "One GPU per process is set by CUDA_VISIBLE_DEVICES or --gpus-per-task.",
+            &["env | grep VISIBLE_DEVICES", "nvidia-smi -L   # inside the job"],
+            "nothing",
+            "none",
+            "",
+        ),
     ];
     finding.avoid = lines(&["NCCL_* settings: the library cannot bring a GPU into sight."]);
     finding.verify = lines(&["nvidia-smi -L   # or rocminfo, inside the container and as the job's user"]);

@@ -1,7 +1,7 @@
 //! missing-rank: One or more ranks never came, or stopped before the others.
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, evidence, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, evidence, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 use crate::event::Stage;
 use crate::job::rank_of_name;
@@ -21,7 +21,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 }
 
 fn new(confidence: Confidence, title: String, why: String, ranks: Vec<u32>, hits: &[Hit<'_>]) -> Finding {
-    let mut f = Finding::new("missing-rank", Severity::Error, confidence, title);
+    let mut f = Finding::new("missing-rank", Severity::Error, confidence, capital(&title));
     f.why = why;
     f.ranks = ranks;
     f.hosts = hosts_of(hits);
@@ -57,7 +57,8 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     }
     let late: Vec<Hit<'_>> = ask.hits("launcher.rendezvous").into_iter().filter(|h| h.text().contains("RendezvousTimeout")).collect();
     if !late.is_empty() {
-        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id.".to_owned();
+        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id."
+            .to_owned();
         return Some(new(Confidence::Likely, "Not enough nodes joined torchrun's rendezvous".to_owned(), why, Vec::new(), &late));
     }
     let waits: Vec<Hit<'_>> = ask.any_of(&["torch.store_timeout"]).into_iter().filter(|h| h.text().contains("wait timeout") || h.text().contains("imeout")).collect();
@@ -127,7 +128,7 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
         "missing-rank",
         Severity::Error,
         confidence,
-        format!("{} did not come; {} wait in the bootstrap", upper(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
+        format!("{} did not come; {} wait in the bootstrap", capital(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
     );
     f.why = format!(
         "All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.",
@@ -136,14 +137,6 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     f.ranks = absent;
     f.evidence = last_lines(ask);
     Some(f)
-}
-
-fn upper(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(letter) = text.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    text
 }
 
 fn last_lines(ask: Ask<'_>) -> Vec<Evidence> {

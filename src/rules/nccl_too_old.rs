@@ -17,7 +17,8 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let memory = ask.hits("arch.shared_memory");
-    let kernels: Vec<Hit<'_>> = ask.any_of(&["cuda.failure", "cuda.failure_info"]).into_iter().filter(|h| h.text().contains("no kernel image is available") && !h.text().contains("HIP")).collect();
+    let kernels: Vec<Hit<'_>> =
+        ask.any_of(&["cuda.failure", "cuda.failure_info"]).into_iter().filter(|h| h.text().contains("no kernel image is available") && !h.text().contains("HIP")).collect();
     let api = ask.hits("version.too_old");
     let hits: Vec<Hit<'_>> = kernels.iter().chain(&memory).chain(&api).copied().collect();
     if hits.is_empty() {
@@ -28,14 +29,29 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let (confidence, title, why) = if kernels.is_empty() && memory.is_empty() {
         (Confidence::Certain, format!("{name} is older than the program needs"), "The program was built for a newer NCCL than the one that was loaded.")
     } else if kernels.is_empty() {
-        (Confidence::Likely, format!("{name} does not know this GPU: its kernels ask for too much shared memory"), "The library's kernels ask for more shared memory than the GPU grants, which happens where the GPU is newer than the library; they then fail to start.")
+        (
+            Confidence::Likely,
+            format!("{name} does not know this GPU: its kernels ask for too much shared memory"),
+            "The library's kernels ask for more shared memory than the GPU grants, which happens where the GPU is newer than the library; they then fail to start.",
+        )
     } else {
-        (Confidence::Certain, format!("{name} holds no code for this GPU"), "NCCL's own kernel was refused because none was built for this architecture: the GPU is newer than the library.")
+        (
+            Confidence::Certain,
+            format!("{name} holds no code for this GPU"),
+            "NCCL's own kernel was refused because none was built for this architecture: the GPU is newer than the library.",
+        )
     };
     let mut finding = Finding::new(ID, Severity::Error, confidence, title);
     prove(&mut finding, &hits);
     finding.why = format!("{why} Switching P2P off or raising time-outs does not help ({}).", ranks_text(&ranks_of(&hits)));
-    finding.fixes = vec![fix("Install a newer NCCL", "Always. See which one is loaded: a framework's wheel brings its own.", &["python -c 'import torch; print(torch.cuda.nccl.version())'", "pip install -U nvidia-nccl-cu12", "ldconfig -p | grep nccl"], "nothing", "none", "install the former version")];
+    finding.fixes = vec![fix(
+        "Install a newer NCCL",
+        "Always. See which one is loaded: a framework's wheel brings its own.",
+        &["python -c 'import torch; print(torch.cuda.nccl.version())'", "pip install -U nvidia-nccl-cu12", "ldconfig -p | grep nccl"],
+        "nothing",
+        "none",
+        "install the former version",
+    )];
     finding.avoid = lines(&["NCCL_P2P_DISABLE=1: the kernels do not start on any path."]);
     finding.verify = lines(&["The new log's `NCCL version` line names the newer version."]);
     vec![finding]

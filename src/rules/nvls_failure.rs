@@ -10,7 +10,12 @@ const ID: &str = "nvls-failure";
 
 /// The rule.
 pub const RULE: Rule = Rule {
-    cause: Cause { id: ID, aliases: &[], summary: "NVLink SHARP or multi-node NVLink is there but does not work: Fabric Manager or IMEX.", explanation: include_str!("nvls_failure.md") },
+    cause: Cause {
+        id: ID,
+        aliases: &[],
+        summary: "NVLink SHARP or multi-node NVLink is there but does not work: Fabric Manager or IMEX.",
+        explanation: include_str!("nvls_failure.md"),
+    },
     check,
     explains: &["collective-timeout", "peer-crash", "missing-rank", "bootstrap-unreachable", "app-crash", "stall"],
     only_alone: false,
@@ -75,7 +80,14 @@ fn given_up(ask: Ask<'_>) -> Option<Finding> {
 fn advise(finding: &mut Finding) {
     finding.fixes = vec![
         fix("Run without NVLink SHARP", "Now, to get the job going.", &["export NCCL_NVLS_ENABLE=0"], "nothing", "some bandwidth of large all-reduces", "unset NCCL_NVLS_ENABLE"),
-        fix("Restart the Fabric Manager", "On the host, with no job running; its version must be the driver's.", &["systemctl status nvidia-fabricmanager", "sudo systemctl restart nvidia-fabricmanager"], "root", "all GPU jobs of the node must be stopped", ""),
+        fix(
+            "Restart the Fabric Manager",
+            "On the host, with no job running; its version must be the driver's.",
+            &["systemctl status nvidia-fabricmanager", "sudo systemctl restart nvidia-fabricmanager"],
+            "root",
+            "all GPU jobs of the node must be stopped",
+            "",
+        ),
         fix("Set up IMEX and its channel", "Multi-node NVLink (GB200, GB300).", &["nvidia-imex-ctl -N", "ls /dev/nvidia-caps-imex-channels"], "root", "none", ""),
     ];
     finding.avoid = lines(&["NCCL_P2P_DISABLE=1: it gives up NVLink altogether."]);
@@ -101,7 +113,9 @@ mod tests {
 
     #[test]
     fn going_on_without_it_is_a_warning() {
-        let f = found("h1:1:2 [0] NCCL INFO Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 1 'invalid argument'. Proceeding without NVLS support.\n").expect("warning");
+        let f =
+            found("h1:1:2 [0] NCCL INFO Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 1 'invalid argument'. Proceeding without NVLS support.\n")
+                .expect("warning");
         assert_eq!(f.severity, super::Severity::Warning);
     }
 

@@ -27,7 +27,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let proof: Vec<Hit<'_>> = hits.iter().copied().filter(no_space).chain(hits.iter().copied().filter(|h| !no_space(h))).chain(bus.iter().copied()).collect();
     let who = ranks_text(&ranks_of(&proof));
     let size = hits.iter().filter_map(|h| h.num("size")).max().map_or(String::new(), |n| format!(" of {} MiB", (n + 1_048_575) / 1_048_576));
-    let title = if hits.is_empty() { "A data loader ran out of room in /dev/shm".to_owned() } else { format!("/dev/shm is full: {who} could not get a shared memory segment{size}") };
+    let title =
+        if hits.is_empty() { "A data loader ran out of room in /dev/shm".to_owned() } else { format!("/dev/shm is full: {who} could not get a shared memory segment{size}") };
     let mut finding = Finding::new(ID, Severity::Error, confidence, title);
     prove(&mut finding, &proof);
     let why = if said {
@@ -37,11 +38,34 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     } else {
         "This version does not print the reason, but growing the segment failed, which a full /dev/shm does; a wrong owner of an old segment is the rare alternative."
     };
-    finding.why = format!("{why} NCCL needs some MiB there for every pair of local ranks that goes through shared memory, and containers get 64 MiB by default. Errors of other ranks, and closed connections, follow from it.");
+    finding.why = format!(
+        "{why} NCCL needs some MiB there for every pair of local ranks that goes through shared memory, and containers get 64 MiB by default. Errors of other ranks, and closed connections, follow from it."
+    );
     finding.fixes = vec![
-        fix("Give the container more shared memory", "Docker or Podman.", &["docker run --shm-size=16g …", "# or share the host's: docker run --ipc=host …"], "nothing", "memory is used only as far as it is filled", "start it without the option"),
-        fix("Mount a memory volume on /dev/shm", "Kubernetes.", &["# volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}]", "# volumeMounts: [{name: shm, mountPath: /dev/shm}]"], "nothing", "counts against the pod's memory limit", "remove the volume"),
-        fix("Enlarge it on the host, or clear what crashed jobs left there", "No container.", &["ls -l /dev/shm", "sudo mount -o remount,size=50% /dev/shm"], "root", "none", "remount with the former size"),
+        fix(
+            "Give the container more shared memory",
+            "Docker or Podman.",
+            &["docker run --shm-size=16g …", "# or share the host's: docker run --ipc=host …"],
+            "nothing",
+            "memory is used only as far as it is filled",
+            "start it without the option",
+        ),
+        fix(
+            "Mount a memory volume on /dev/shm",
+            "Kubernetes.",
+            &["# volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}]", "# volumeMounts: [{name: shm, mountPath: /dev/shm}]"],
+            "nothing",
+            "counts against the pod's memory limit",
+            "remove the volume",
+        ),
+        fix(
+            "Enlarge it on the host, or clear what crashed jobs left there",
+            "No container.",
+            &["ls -l /dev/shm", "sudo mount -o remount,size=50% /dev/shm"],
+            "root",
+            "none",
+            "remount with the former size",
+        ),
     ];
     finding.avoid = lines(&["NCCL_SHM_DISABLE=1: local traffic then goes over the network, which is slow.", "A smaller NCCL_BUFFSIZE: it only moves the limit."]);
     finding.verify = lines(&["df -h /dev/shm   # inside the container"]);
@@ -73,7 +97,8 @@ mod tests {
 
     #[test]
     fn full_is_certain_and_the_old_wording_likely() {
-        let f = found("h1:1:2 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-aB3dEf to 9637892 bytes, error: No space left on device (28)\n").expect("full");
+        let f =
+            found("h1:1:2 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-aB3dEf to 9637892 bytes, error: No space left on device (28)\n").expect("full");
         assert_eq!(f.confidence, super::Confidence::Certain);
         assert!(f.title.contains("10 MiB"), "{}", f.title);
         let f = found("h1:1:2 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-aB3dEf to 9637892 bytes\n").expect("old");

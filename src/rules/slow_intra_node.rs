@@ -87,11 +87,7 @@ fn pairs(links: &[Link]) -> String {
 }
 
 fn report(ask: Ask<'_>, reason: &Reason<'_>, local: Local) -> Finding {
-    let through = if let Some(l) = local.net.first() {
-        l.via.split('/').take(2).collect::<Vec<_>>().join("/")
-    } else {
-        "shared memory".to_owned()
-    };
+    let through = if let Some(l) = local.net.first() { l.via.split('/').take(2).collect::<Vec<_>>().join("/") } else { "shared memory".to_owned() };
     let mut links = local.net;
     links.extend(local.shm);
     let mixed = !local.p2p.is_empty() && !links.is_empty();
@@ -133,7 +129,9 @@ fn why(reason: &Reason<'_>, through: &str, mixed: bool) -> String {
         Reason::Chosen(_) => "NCCL chose this by itself, mostly because the GPUs hang on different sockets or root complexes (PHB or SYS in `nvidia-smi topo -m`), where it takes shared memory for the better path.".to_owned(),
     };
     let rest = if mixed { " Other pairs do use P2P, so the slow ones set the pace." } else { "" };
-    format!("{what} Data between GPUs of one host goes through {through}, which works but costs bandwidth.{rest} If the job stands still all the same, IOMMU and ACS are worth a look.")
+    format!(
+        "{what} Data between GPUs of one host goes through {through}, which works but costs bandwidth.{rest} If the job stands still all the same, IOMMU and ACS are worth a look."
+    )
 }
 
 fn advise(reason: &Reason<'_>, finding: &mut Finding) {

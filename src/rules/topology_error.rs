@@ -21,10 +21,26 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let links = first.get("links").map_or(String::new(), |n| format!(" with {n} links"));
     let mut finding = Finding::new(ID, Severity::Error, Confidence::Certain, format!("RCCL cannot make sense of the links between the GPUs ({})", ranks_text(&ranks_of(&hits))));
     prove(&mut finding, &hits);
-    finding.why = format!("A link from one GPU{links} leads to another one that RCCL does not see from the other side, so it cannot build its topology and the init fails. That happens where only some GPUs of a fully connected set are visible to the job: a partial node, a partition mode, or different *_VISIBLE_DEVICES per process.");
+    finding.why = format!(
+        "A link from one GPU{links} leads to another one that RCCL does not see from the other side, so it cannot build its topology and the init fails. That happens where only some GPUs of a fully connected set are visible to the job: a partial node, a partition mode, or different *_VISIBLE_DEVICES per process."
+    );
     finding.fixes = vec![
-        fix("Let every rank see the same whole set of linked GPUs", "A scheduler or HIP_VISIBLE_DEVICES gives the job a part of the node.", &["rocm-smi --showtopo", "env | grep -e VISIBLE_DEVICES", "ls /sys/class/kfd/kfd/topology/nodes"], "nothing", "none", ""),
-        fix("Take a newer RCCL", "The set of GPUs is whole and it still fails.", &["# newer releases handle partial sets of the same models"], "root", "none", "install the former package"),
+        fix(
+            "Let every rank see the same whole set of linked GPUs",
+            "A scheduler or HIP_VISIBLE_DEVICES gives the job a part of the node.",
+            &["rocm-smi --showtopo", "env | grep -e VISIBLE_DEVICES", "ls /sys/class/kfd/kfd/topology/nodes"],
+            "nothing",
+            "none",
+            "",
+        ),
+        fix(
+            "Take a newer RCCL",
+            "The set of GPUs is whole and it still fails.",
+            &["# newer releases handle partial sets of the same models"],
+            "root",
+            "none",
+            "install the former package",
+        ),
     ];
     finding.verify = lines(&["The new log reaches `Init COMPLETE`."]);
     vec![finding]
@@ -41,7 +57,8 @@ mod tests {
 
     #[test]
     fn a_missing_way_back_is_certain() {
-        let f = found("h1:1:2 [2] /build/rccl/hipify/src/graph/paths.cc:120 NCCL WARN Failed to find reverse path from remNode 0/200000 nlinks 3 to node 0/700000\n").expect("topology");
+        let f = found("h1:1:2 [2] /build/rccl/hipify/src/graph/paths.cc:120 NCCL WARN Failed to find reverse path from remNode 0/200000 nlinks 3 to node 0/700000\n")
+            .expect("topology");
         assert_eq!(f.confidence, super::Confidence::Certain);
         assert!(found("h1:1:2 [0] NCCL INFO Could not find a path for pattern 4, falling back to simple order\n").is_none());
     }

@@ -155,12 +155,7 @@ pub const SHAPES: &[Shape] = &[
         "cuda-samples simpleP2P",
         "A test of the direct path between two GPUs read other data than was written.",
     ),
-    line(
-        "p2p.verification_error",
-        "*p2p: read/write mismatch{text}",
-        "NCCL diagnostics",
-        "A test of the direct path between two GPUs read other data than was written.",
-    ),
+    line("p2p.verification_error", "*p2p: read/write mismatch{text}", "NCCL diagnostics", "A test of the direct path between two GPUs read other data than was written."),
     shape("topo.dump", "NCCL_TOPO_DUMP_FILE{text}", "2.5.6", "", "graph/topo.cc", "The topology is written to a file."),
     shape(
         "nvls.bind_failed",

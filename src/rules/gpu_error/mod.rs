@@ -4,7 +4,7 @@ mod rocm;
 mod xid;
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -99,7 +99,8 @@ fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
     ask.any_of(&["cuda.failure", "torch.cuda_error", "torch.nccl_error", "torch.terminate", "nccl_tests.failure", "app.exception", "app.terminate", "cuda.failure_info"])
         .into_iter()
         .filter_map(|hit| {
-            let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error") || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
+            let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error")
+                || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
             let text = hit.get("text").unwrap_or_else(|| hit.text());
             let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.contains(words)).filter(|_| gpu_text)?;
             Some(Fault { hit, meaning: (*meaning).to_owned(), hardware: *hardware, confidence: Confidence::Certain })
@@ -120,7 +121,7 @@ fn bare(ask: Ask<'_>) -> Option<Fault<'_>> {
         let in_nvls = first.entry.first.file.contains("nvls");
         let fits = vague.iter().any(|w| text.contains(w)) && (!in_nvls || text.contains("initialization error"));
         let meaning = format!("a CUDA call failed with '{text}'");
-        return fits.then(|| Fault { hit: *first, meaning, hardware: false, confidence: Confidence::Possible });
+        return fits.then_some(Fault { hit: *first, meaning, hardware: false, confidence: Confidence::Possible });
     }
     let hit = ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))?;
     Some(Fault { hit, meaning: "a CUDA or HIP call failed and the log does not hold its text".to_owned(), hardware: false, confidence: Confidence::Possible })
@@ -141,10 +142,7 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
         ranks = vec![rank];
     }
     let who = if ranks.is_empty() { String::new() } else { format!("{}: ", ranks_text(&ranks)) };
-    let mut title = format!("{who}{}", first.meaning);
-    if let Some(letter) = title.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
+    let title = capital(&format!("{who}{}", first.meaning));
     let mut finding = Finding::new("gpu-error", Severity::Error, best, title.chars().take(100).collect::<String>());
     finding.why = reason(first, best);
     finding.hosts = hosts_of(&[first.hit]);
@@ -157,12 +155,16 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
 }
 
 fn reason(first: &Fault<'_>, grade: Confidence) -> String {
-    let what = &first.meaning;
+    let what = if grade == Confidence::Possible { first.meaning.clone() } else { capital(&first.meaning) };
     match grade {
         Confidence::Possible => {
-            format!("The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault.")
+            format!(
+                "The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault."
+            )
         }
-        _ if first.hardware => format!("{what}. This is reported by the driver or the runtime itself, before or below NCCL; ranks that lose their peer or time out afterwards are consequences. It points to the card, its memory or its links."),
+        _ if first.hardware => format!(
+            "{what}. This is reported by the driver or the runtime itself, before or below NCCL; ranks that lose their peer or time out afterwards are consequences. It points to the card, its memory or its links."
+        ),
         _ => format!(
             "{what}. The error is sticky: every later call of this process fails with it, also inside NCCL, which is only the messenger. Mostly a bug in a kernel of the program or a library; the same card failing in different programs points to hardware instead. The place in the stack trace may be wrong, since kernels run asynchronously."
         ),
@@ -183,7 +185,10 @@ fn fixes(first: &Fault<'_>) -> Vec<Fix> {
     let find = Fix {
         title: "Find the kernel that faults".to_owned(),
         when: "Illegal access, launch failure or an assertion: the program, until proven otherwise".to_owned(),
-        commands: vec!["CUDA_LAUNCH_BLOCKING=1   # the stack trace then names the call".to_owned(), "compute-sanitizer --tool memcheck PROGRAM   (AMD: AMD_SERIALIZE_KERNEL=3)".to_owned()],
+        commands: vec![
+            "CUDA_LAUNCH_BLOCKING=1   # the stack trace then names the call".to_owned(),
+            "compute-sanitizer --tool memcheck PROGRAM   (AMD: AMD_SERIALIZE_KERNEL=3)".to_owned(),
+        ],
         needs: "nothing".to_owned(),
         cost: "slow, for the search only".to_owned(),
         undo: "unset it".to_owned(),
@@ -200,7 +205,10 @@ mod tests {
     fn ecc_on_one_rank_explains_the_others_timeout() {
         let a = analyze_texts(&[
             ("rank1.log", "h2:9:9 [0] misc/strongstream.cc:398 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'\n"),
-            ("rank0.log", "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n"),
+            (
+                "rank0.log",
+                "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n",
+            ),
         ]);
         assert_eq!(a.findings[0].id, "gpu-error");
         assert_eq!((a.findings[0].confidence, a.findings[0].ranks.as_slice()), (Confidence::Certain, &[1][..]));

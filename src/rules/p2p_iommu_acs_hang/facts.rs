@@ -50,7 +50,9 @@ pub(super) fn blocked_by_iommu(ask: Ask<'_>) -> Option<Finding> {
         _ if works => "Collectives have finished all the same, so not every transfer is lost; look at which device it is.".to_owned(),
         _ => format!("Whether {devices} is a GPU of the job does not stand in the log; `lspci -s {devices}` says so."),
     };
-    finding.why = format!("The kernel reports that the IOMMU refused a transfer of {devices}. {whose} A GPU whose writes to its peer are dropped waits for ever: NCCL prints no error, and every rank stands in the same collective.");
+    finding.why = format!(
+        "The kernel reports that the IOMMU refused a transfer of {devices}. {whose} A GPU whose writes to its peer are dropped waits for ever: NCCL prints no error, and every rank stands in the same collective."
+    );
     finding.ranks = ranks.into_iter().collect();
     finding.evidence = proof.iter().map(|h| h.evidence()).take(4).collect();
     Some(finding)
@@ -73,13 +75,23 @@ pub(super) fn wrong_results(ask: Ask<'_>) -> Option<Finding> {
 /// Of two runs in the logs the one over P2P stands and the one with P2P off works.
 pub(super) fn works_without(ask: Ask<'_>) -> Option<Finding> {
     let job = ask.job;
-    let off = |p: usize| job.procs[p].log.settings.keys().any(|k| (k.name == "NCCL_P2P_DISABLE" && k.value.parse::<i64>().is_ok_and(|n| n != 0)) || (k.name == "NCCL_P2P_LEVEL" && (k.value == "LOC" || k.value == "0")));
+    let off = |p: usize| {
+        job.procs[p]
+            .log
+            .settings
+            .keys()
+            .any(|k| (k.name == "NCCL_P2P_DISABLE" && k.value.parse::<i64>().is_ok_and(|n| n != 0)) || (k.name == "NCCL_P2P_LEVEL" && (k.value == "LOC" || k.value == "0")))
+    };
     let over = |c: &crate::job::Comm, test: &dyn Fn(&str) -> bool| c.members.iter().any(|m| job.comm_log(m).channels.iter().any(|ch| test(&ch.via)));
     let ended = |c: &crate::job::Comm| c.members.iter().any(|m| job.comm_log(m).end.as_ref().is_some_and(|(aborted, _)| !aborted));
-    let finished = |c: &crate::job::Comm| ended(c) || c.members.iter().any(|m| job.procs[m.proc].log.ledger.iter().any(|e| crate::event::tables::PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())));
+    let finished = |c: &crate::job::Comm| {
+        ended(c) || c.members.iter().any(|m| job.procs[m.proc].log.ledger.iter().any(|e| crate::event::tables::PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())))
+    };
     let candidates = || job.comms.iter().filter(|c| !c.is_child && !c.spans_nodes && c.nranks.is_some_and(|n| n > 1));
     let good = candidates().find(|c| c.members.iter().all(|m| off(m.proc)) && !over(c, &|v| v.starts_with("P2P")) && finished(c))?;
-    let bad = candidates().find(|c| c.nranks == good.nranks && c.members.iter().all(|m| !off(m.proc)) && over(c, &|v| v.starts_with("P2P") && !v.contains("/read")) && !finished(c) && waiting::is_whole(c))?;
+    let bad = candidates().find(|c| {
+        c.nranks == good.nranks && c.members.iter().all(|m| !off(m.proc)) && over(c, &|v| v.starts_with("P2P") && !v.contains("/read")) && !finished(c) && waiting::is_whole(c)
+    })?;
     let line = |c: &crate::job::Comm, pick: &dyn Fn(&crate::digest::CommLog) -> Option<crate::digest::Sample>| {
         c.members.iter().find_map(|m| pick(job.comm_log(m)).map(|s| super::super::query::evidence(job, m.rank, &s)))
     };

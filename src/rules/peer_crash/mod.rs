@@ -3,7 +3,7 @@
 mod who;
 
 use super::finding::{Evidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, evidence, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, evidence, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 use crate::event::tables::PROOF_OF_COLLECTIVE;
 use std::cmp::Ordering;
@@ -62,8 +62,12 @@ fn timed_out_before(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> bool {
 
 /// A rank that never connected cannot lose anybody: nobody answered at an address before any communicator stood.
 fn never_reached(ask: Ask<'_>) -> bool {
-    ask.any_of(&["socket.retries_exceeded", "socket.connect_failed", "socket.connect_retry"]).iter().any(|h| {
-        let tried_out = h.entry.kind != "socket.connect_retry" || h.text().contains("timeout");
+    ask.any_of(&["socket.retries_exceeded", "socket.connect_failed", "socket.connect_retry", "system.call_failed"]).iter().any(|h| {
+        let tried_out = match h.entry.kind.as_str() {
+            "socket.connect_retry" => h.text().contains("timeout"),
+            "system.call_failed" => h.get("call") == Some("connect"),
+            _ => true,
+        };
         let log = &h.process().log;
         let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()));
         tried_out && !worked
@@ -155,16 +159,14 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     let dead = who::decide(ask, complaints, deaths, gone);
     let survivors = ranks_of(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>());
     let survivors: Vec<u32> = survivors.into_iter().filter(|r| !dead.ranks.contains(r)).collect();
-    let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", dead.place) };
-    let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { upper(&ranks_text(&dead.ranks)) };
+    let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", who::short(&dead.place)) };
+    let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { capital(&ranks_text(&dead.ranks)) };
     let how = if dead.by_kernel { "was killed for lack of host memory" } else { "died or left" };
     let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
     let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
-    finding.why = format!(
-        "{} The survivors' errors are consequences, however many they are: {} complained here. What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.",
-        dead.reason,
-        count(complaints)
-    );
+    let victims =
+        if complaints.is_empty() { String::new() } else { format!(" The survivors' errors are consequences, however many they are: {} complained here.", count(complaints)) };
+    finding.why = format!("{}{victims} What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.", dead.reason);
     finding.evidence = dead.evidence;
     finding.evidence.extend(deaths.iter().take(2).map(Hit::evidence));
     finding.evidence.extend(complaints.iter().take(3).map(|c| c.hit.evidence()));
@@ -179,14 +181,6 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     finding.verify =
         vec!["The process's exit code (137 is SIGKILL, 139 SIGSEGV, 143 SIGTERM) and `dmesg -T | grep -i -e 'killed process' -e segfault -e xid` on its node.".to_owned()];
     finding
-}
-
-fn upper(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(letter) = text.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    text
 }
 
 fn count(complaints: &[Complaint<'_>]) -> String {

@@ -3,6 +3,7 @@
 use super::super::finding::{Confidence, Evidence};
 use super::super::query::{Ask, Hit};
 use super::Complaint;
+use crate::job::rank_of_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The best answer.
@@ -41,7 +42,7 @@ fn directory(ask: Ask<'_>) -> BTreeMap<String, BTreeSet<u32>> {
 }
 
 /// A host's name without its domain; addresses stay.
-fn short(host: &str) -> &str {
+pub fn short(host: &str) -> &str {
     if host.parse::<std::net::IpAddr>().is_ok() { host } else { host.split('.').next().unwrap_or(host) }
 }
 
@@ -49,7 +50,9 @@ fn short(host: &str) -> &str {
 fn quiet(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> BTreeSet<u32> {
     let loud: BTreeSet<u32> = complaints.iter().filter_map(|c| c.hit.rank()).collect();
     let ended: BTreeSet<u32> = ask.comms().flat_map(|c| ask.views(c).filter(|(_, l)| l.end.is_some()).filter_map(|(m, _)| m.rank).collect::<Vec<_>>()).collect();
-    ask.job.ranks.iter().map(|r| r.rank).filter(|r| !loud.contains(r) && !ended.contains(r)).collect()
+    // A log in which nothing was recognised belongs to its rank by its name alone.
+    let unread = ask.job.streams.iter().filter(|s| s.events == 0 && s.lines > 0).filter_map(|s| rank_of_name(&s.path));
+    ask.job.ranks.iter().map(|r| r.rank).chain(unread).filter(|r| !loud.contains(r) && !ended.contains(r)).collect()
 }
 
 /// Ranks whose own log stops before the first complaint, by clocks that compare, while the others' go on.
@@ -73,10 +76,10 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
     let strong = complaints.iter().any(|c| c.strong);
     let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
     let mut dead = choose(&Signs { named: &named, quiet: &quiet, early: &early, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
-    if dead.ranks.is_empty() && names.len() == 1 {
-        dead.place = names.iter().next().map(|n| (*n).to_owned()).unwrap_or_default();
-        if named.is_empty() {
-            dead.reason = format!("The survivors name {}, of which there is no log here.", dead.place);
+    if let (Some(name), 1, true) = (names.first(), names.len(), named.is_empty()) {
+        (*name).clone_into(&mut dead.place);
+        if dead.ranks.is_empty() {
+            dead.reason = format!("The survivors name {name}, of which there is no log here.");
         }
     }
     store_owner(ask, complaints, &mut dead);
@@ -169,6 +172,6 @@ fn store_owner(ask: Ask<'_>, complaints: &[Complaint<'_>], dead: &mut Dead) {
     let rank0_complains = complaints.iter().any(|c| c.hit.rank() == Some(0));
     if store && dead.ranks.is_empty() && !rank0_complains && !ask.has("torch.not_destroyed") {
         dead.ranks = vec![0];
-        dead.reason = "The store of torch lives in rank 0's process, and the others lost their connection to it.".to_owned();
+        "The store of torch lives in rank 0's process, and the others lost their connection to it.".clone_into(&mut dead.reason);
     }
 }

@@ -106,7 +106,11 @@ fn copy_engine(ask: Ask<'_>) -> Option<Finding> {
     let mut finding = claim(ask, Severity::Error, confidence, format!("The copy engine (SDMA) of a Radeon card failed in a run over {gpus} GPUs"));
     finding.why = format!(
         "The kernel names the SDMA engine as the one that faulted or did not end in time; with it every copy between the {gpus} cards stands. {}",
-        if cards == Cards::Unknown { "Which cards these are does not stand in the log; on other architectures look for a hardware fault first." } else { "Copies by shader kernels instead of SDMA avoid it." }
+        if cards == Cards::Unknown {
+            "Which cards these are does not stand in the log; on other architectures look for a hardware fault first."
+        } else {
+            "Copies by shader kernels instead of SDMA avoid it."
+        }
     );
     finding.ranks = super::query::ranks_of(&proof);
     finding.evidence = proof.iter().take(5).map(Hit::evidence).collect();
@@ -119,7 +123,8 @@ fn copy_engine(ask: Ask<'_>) -> Option<Finding> {
 fn hang(ask: Ask<'_>) -> Option<Finding> {
     let comm = ask.job.world()?;
     let cards = cards(ask);
-    let excluded = ask.job.library != Some(Library::Rccl) || ask.multi_node() || !waiting::is_whole(comm) || cards == Cards::Other || waiting::progressed(ask) || waiting::failed(ask);
+    let excluded =
+        ask.job.library != Some(Library::Rccl) || ask.multi_node() || !waiting::is_whole(comm) || cards == Cards::Other || waiting::progressed(ask) || waiting::failed(ask);
     let other = ask.any_of(&["rocm.ipc_failed", "rocm.illegal_state", "rocm.no_kernel", "kernel.pcie_atomics", "rocm.topology_path"]);
     let dog = waiting::watchdog(ask);
     if excluded || !other.is_empty() || dog.late || !ask.all_complete() {
@@ -146,11 +151,21 @@ fn hang(ask: Ask<'_>) -> Option<Finding> {
         format!("{} complete RCCL's init and the first collective does not end", ranks_text(&ranks))
     };
     let mut finding = claim(ask, severity, confidence, title);
-    let standing = if signed { "and something in the log says that they wait" } else if entered { "the same number of collectives was called on each and none is shown to have ended" } else { "and the logs end there, which a sound run may do too" };
-    finding.why = if ll {
-        format!("All ranks print Init COMPLETE, {standing}. On RDNA 4 (gfx1200, gfx1201) RCCL 2.27 may choose the LL protocol for small messages although its kernels lack the ordering that these GPUs need: all cards run at 100 % and nothing ends. NCCL_PROTO is not Simple here. A rank that never called the collective would look the same.")
+    let standing = if signed {
+        "and something in the log says that they wait"
+    } else if entered {
+        "the same number of collectives was called on each and none is shown to have ended"
     } else {
-        format!("All ranks print Init COMPLETE, {standing}. RCCL names no GPU model in these lines, so the reason stays open: on R9700 and RX 9070/9060 the LL protocol, else the IOMMU or P2P between the cards. `rocminfo | grep gfx` says which cards these are.")
+        "and the logs end there, which a sound run may do too"
+    };
+    finding.why = if ll {
+        format!(
+            "All ranks print Init COMPLETE, {standing}. On RDNA 4 (gfx1200, gfx1201) RCCL 2.27 may choose the LL protocol for small messages although its kernels lack the ordering that these GPUs need: all cards run at 100 % and nothing ends. NCCL_PROTO is not Simple here. A rank that never called the collective would look the same."
+        )
+    } else {
+        format!(
+            "All ranks print Init COMPLETE, {standing}. RCCL names no GPU model in these lines, so the reason stays open: on R9700 and RX 9070/9060 the LL protocol, else the IOMMU or P2P between the cards. `rocminfo | grep gfx` says which cards these are."
+        )
     };
     let mut proof: Vec<_> = dog.first.iter().take(2).map(Hit::evidence).collect();
     proof.extend(tail.map(|t| t.evidence()));
@@ -184,7 +199,14 @@ fn aperture(ask: Ask<'_>) -> Option<Finding> {
 }
 
 fn simple() -> super::finding::Fix {
-    fix("Use the Simple protocol", "First on R9700, RX 9070 and 9060 with RCCL 2.27 (ROCm 7.2).", &["export NCCL_PROTO=Simple"], "nothing", "higher latency of small messages", "unset NCCL_PROTO after an update that brings the fix")
+    fix(
+        "Use the Simple protocol",
+        "First on R9700, RX 9070 and 9060 with RCCL 2.27 (ROCm 7.2).",
+        &["export NCCL_PROTO=Simple"],
+        "nothing",
+        "higher latency of small messages",
+        "unset NCCL_PROTO after an update that brings the fix",
+    )
 }
 
 fn older() -> super::finding::Fix {
@@ -192,7 +214,14 @@ fn older() -> super::finding::Fix {
 }
 
 fn sdma() -> super::finding::Fix {
-    fix("Copy without the SDMA engine", "The kernel log names SDMA0, SDMA1 or `ring sdma`.", &["export HSA_ENABLE_SDMA=0"], "nothing", "copies to and from the host are slower", "unset HSA_ENABLE_SDMA")
+    fix(
+        "Copy without the SDMA engine",
+        "The kernel log names SDMA0, SDMA1 or `ring sdma`.",
+        &["export HSA_ENABLE_SDMA=0"],
+        "nothing",
+        "copies to and from the host are slower",
+        "unset HSA_ENABLE_SDMA",
+    )
 }
 
 fn p2p_off() -> super::finding::Fix {
