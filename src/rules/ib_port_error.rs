@@ -120,12 +120,7 @@ fn place(hits: &[Hit<'_>]) -> (String, String) {
         1 => format!("{}: ", hosts[0]),
         n => format!("{} and {} more: ", hosts[0], n - 1),
     };
-    let hca = match (hcas.len(), hcas.first()) {
-        (1, Some(one)) => (*one).to_owned(),
-        (0, _) | (_, None) => "HCA".to_owned(),
-        (_, Some(one)) => (*one).to_owned(),
-    };
-    (host, hca)
+    (host, hcas.first().map_or_else(|| "HCA".to_owned(), |hca| (*hca).to_owned()))
 }
 
 fn title(kind: Kind, hits: &[Hit<'_>], back: bool) -> String {

@@ -21,7 +21,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = twice(ask).or_else(|| sizes(ask)).or_else(|| ids(ask)).or_else(|| two_roots(ask)).or_else(|| magic(ask));
+    let found = twice(ask).or_else(|| sizes(ask)).or_else(|| port(ask)).or_else(|| ids(ask)).or_else(|| two_roots(ask)).or_else(|| magic(ask));
     found
         .map(|mut f| {
             f.fixes = fixes();
@@ -51,6 +51,16 @@ fn twice(ask: Ask<'_>) -> Option<Finding> {
     let mut f = of_hits(Confidence::Certain, format!("Two processes claim rank {rank} of {size}"), why, &hits);
     f.ranks.extend(u32::try_from(rank));
     Some(f)
+}
+
+/// The store cannot listen.
+fn port(ask: Ask<'_>) -> Option<Finding> {
+    let hits = ask.hits("torch.store_bind");
+    let taken = hits.first()?.text().to_ascii_lowercase();
+    let (confidence, what) =
+        if taken.contains("in use") || taken.contains("eaddrinuse") { (Confidence::Certain, "its port is taken") } else { (Confidence::Likely, "it cannot listen") };
+    let why = "Rank 0's process opens the store at MASTER_PORT, and that port cannot be opened. Mostly an earlier run still holds it, a second job uses the same port, or two processes were started as rank 0.";
+    Some(of_hits(confidence, format!("The store cannot start: {what}"), why, &hits))
 }
 
 /// Ranks disagree on the size.
@@ -206,6 +216,12 @@ mod tests {
     fn sizes_of_one_communicator_differ() {
         let f = find(&[("a.log", &start("alpha", 0, 2, "0xa1")), ("b.log", &start("betas", 1, 3, "0xa1"))]).unwrap();
         assert_eq!(f.confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn a_port_that_is_taken() {
+        let log = "[rank0]: torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use\n";
+        assert_eq!(find(&[("a.log", log)]).unwrap().confidence, Confidence::Certain);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Helpers on how a run ended: what began the failure, what merely follows it, and what is only the noise of leaving.
 
+use super::network;
 use super::query::{Ask, Hit};
 use crate::digest::Mark;
 use crate::line::Clock;
@@ -114,6 +115,11 @@ pub fn firsts<'a>(hits: &[Hit<'a>]) -> Vec<Hit<'a>> {
 /// The first record that begins a failure, if any stands in the logs.
 pub fn origin(ask: Ask<'_>) -> Option<Hit<'_>> {
     ask.any_of(ORIGINS).into_iter().chain(ask.any_of(&["ib.completion"]).into_iter().filter(|h| !matches!(h.num("status"), Some(5 | 12)))).next()
+}
+
+/// No rank has met the others, and connections fail for good: nobody can be lost who was never there.
+pub fn stranded(ask: Ask<'_>) -> bool {
+    !ask.any_of(&["socket.connect_failed", "socket.retries_exceeded"]).is_empty() && !ask.procs().any(|(p, _)| network::bootstrapped(ask, p))
 }
 
 /// The first of `hits` for which no other is known to be earlier.

@@ -1,6 +1,7 @@
 //! bootstrap-unreachable: A rank cannot reach another at the address it advertises.
 
 mod advice;
+mod framework;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +26,15 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    no_interface(ask).or_else(|| wrong_id(ask)).or_else(|| no_address(ask)).or_else(|| refused(ask)).or_else(|| dead_end(ask)).or_else(|| silent(ask)).into_iter().collect()
+    no_interface(ask)
+        .or_else(|| wrong_id(ask))
+        .or_else(|| no_address(ask))
+        .or_else(|| refused(ask))
+        .or_else(|| framework::check(ask))
+        .or_else(|| dead_end(ask))
+        .or_else(|| silent(ask))
+        .into_iter()
+        .collect()
 }
 
 fn start(confidence: Confidence, severity: Severity, title: String, why: String, hits: &[Hit<'_>]) -> Finding {

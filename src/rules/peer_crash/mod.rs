@@ -42,7 +42,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     // Where a failure of another kind began, its rule names it, and the broken connections are its consequence.
-    if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) {
+    if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) || (deaths.is_empty() && teardown::stranded(ask)) {
         return Vec::new();
     }
     if gone.is_empty() && deaths.is_empty() && never_reached(ask) {

@@ -1,8 +1,7 @@
 //! What the log says about queue pairs: the failures, the ends that were printed, the pinned index.
 
-use crate::digest::{Mark, SampleLevel};
+use crate::digest::Mark;
 use crate::event::tables::PROOF_OF_COLLECTIVE;
-use crate::job::Proc;
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Ask, Hit, SettingHit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +101,8 @@ impl<'a> Facts<'a> {
 
     /// MTU enums of one device that differ between hosts: (device, value → an end).
     pub fn mtu_mismatch(&self) -> Option<(i64, BTreeMap<i64, &End<'a>>)> {
-        let devices: BTreeSet<i64> = self.ends.iter().map(|e| e.dev).collect();
+        let failing = self.failing_devices();
+        let devices: BTreeSet<i64> = self.ends.iter().map(|e| e.dev).filter(|d| failing.is_empty() || failing.contains(d)).collect();
         devices.into_iter().find_map(|dev| {
             let mut by_host: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
             let mut values = BTreeMap::new();
@@ -113,6 +113,17 @@ impl<'a> Facts<'a> {
             let agree_inside = by_host.values().all(|v| v.len() == 1);
             (by_host.len() > 1 && agree_inside && values.len() > 1).then_some((dev, values))
         })
+    }
+
+    /// Numbers of the devices that failed, where the failures name them and the process listed them.
+    fn failing_devices(&self) -> BTreeSet<i64> {
+        let lists = self.ask.hits("ib.using");
+        let number = |f: &Failure<'_>| {
+            let hca = f.hca?;
+            let own = lists.iter().filter(|h| h.proc == f.hit.proc);
+            own.flat_map(|h| ib::devices(h.get("list").unwrap_or_default())).find(|d| d.name == hca)?.index.map(i64::from)
+        };
+        self.failures.iter().filter_map(number).collect()
     }
 
     /// Indexes that hosts pinned, if they are not the same: index → hosts.
@@ -140,34 +151,16 @@ impl<'a> Facts<'a> {
         self.ask.any_of(&FATAL).iter().any(|h| !after(h.at()))
     }
 
-    /// A process whose log just ends, without a word of failure or farewell, while others print theirs, and which may
-    /// be the peer that no longer answers.
+    /// A process whose log just ends and which may be the peer that no longer answers.
     pub fn silent_peer(&self) -> Option<usize> {
-        let (loud, silent): (Vec<_>, Vec<_>) = self.ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
-        let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
-        let hosts: BTreeSet<&str> = silent.iter().map(|(_, p)| p.host.as_str()).collect();
-        // Ranks that a launcher killed are silent too, but then most of them are.
-        let few = silent.len() <= ended || (hosts.len() == 1 && loud.len() >= 2 * silent.len());
-        if !few {
-            return None;
-        }
-        silent.into_iter().find(|(_, p)| self.may_answer_for(&p.host)).map(|(i, _)| i)
-    }
-
-    /// Whether a failure on another host may have this host as its peer.
-    fn may_answer_for(&self, host: &str) -> bool {
-        self.failures.iter().any(|f| f.hit.host() != host && f.peer.and_then(|p| ib::peer_host(self.ask, p)).is_none_or(|h| h == host))
+        let hits: Vec<Hit<'_>> = self.failures.iter().map(|f| f.hit).collect();
+        ib::silent_peer(self.ask, &hits)
     }
 
     /// Only transfers failed; connecting went well.
     pub fn only_unanswered(&self) -> bool {
         self.failures.iter().all(|f| f.what == What::NoAnswer)
     }
-}
-
-/// The process said how it ended, or warned of something.
-fn voiced(p: &Proc) -> bool {
-    p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != SampleLevel::Info))
 }
 
 /// Link layer of a failing device. Only RoCE prints GIDs with a completion.

@@ -5,6 +5,7 @@ use crate::rules::finding::{Confidence, Evidence};
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Hit, ranks_of, ranks_text};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// What is wrong, for the choice of fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,9 @@ fn classes(facts: &Facts<'_>) -> Option<Reading> {
             ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h))
         })
     };
-    let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(across)?;
+    // The lines of other queue pairs count only where the failures do not print their own GIDs.
+    let known = facts.pairs().next().is_some();
+    let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(|| if known { None } else { across() })?;
     let text = format!(
         "One end uses the GID {local}, the other {remote}. A link-local GID is RoCE v1 (or reaches only its own link), the other is a routable RoCE v2 address: packets of one kind never arrive at the other.{}",
         pinned_words(facts)
@@ -171,7 +174,8 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
     let local = |g: Gid| matches!(g, Gid::LinkLocal(_));
     let pair = facts.pairs().any(|(_, l, r)| local(l) && local(r));
     let ends = !facts.ends.is_empty() && facts.ends.iter().all(|e| e.gid.is_some_and(local));
-    if !pair && !(ends && facts.pairs().next().is_none()) {
+    let printed = facts.pairs().next().is_some();
+    if !pair && (!ends || printed) {
         return None;
     }
     let proof: Vec<Evidence> = facts.ends.iter().filter(|e| e.gid.is_some_and(local)).take(2).map(|e| e.hit.evidence()).collect();
@@ -200,7 +204,7 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
     let mut reading = Reading::new(fault, Confidence::Likely, what, format!("{why}{}", pinned_words(facts))).with(pins(facts));
     if f.what == What::Retry {
         let last = f.hit.entry.last.num("retry").unwrap_or(0);
-        reading.why.push_str(&format!(" NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent."));
+        let _ = write!(reading.why, " NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent.");
     } else if number == 110 && facts.ask.version().is_some_and(|v| v >= (2, 24, 3)) {
         reading.why.push_str(" Since 2.24.3 NCCL repeats this about 34 times in silence before it prints the error.");
     }
@@ -277,7 +281,7 @@ fn doubt(facts: &Facts<'_>, reading: &mut Reading) {
         let who = proc.rank.map_or_else(|| format!("a process on {}", proc.host), |r| format!("rank {r} on {}", proc.host));
         reading.confidence = Confidence::Possible;
         reading.caused_by = Some("peer-crash");
-        reading.why.push_str(&format!(" The log of {who} just ends while others go on: a dead process is the better explanation here."));
+        let _ = write!(reading.why, " The log of {who} just ends while others go on: a dead process is the better explanation here.");
     } else if facts.other_death() {
         reading.confidence = Confidence::Possible;
         reading.why.push_str(" Another failure in these logs ended a rank, which gives its peers the same status.");

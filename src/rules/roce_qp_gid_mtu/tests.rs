@@ -157,3 +157,29 @@ fn a_healthy_job_with_link_local_gids_is_silent() {
     let analysis: Analysis = analyze_texts(&[("rank0.log", &a), ("rank1.log", &b)]);
     assert!(analysis.findings.iter().all(|f| f.severity == Severity::Info), "{:?}", analysis.findings);
 }
+
+#[test]
+fn devices_of_both_link_types_are_named() {
+    let using = "hosta:40:40 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+    let text = format!(
+        "{using}hosta:40:42 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<5001> with error 12, opcode 0, len 0, vendor err 129 (Recv)\n"
+    );
+    let finding = found(&[("rank0.log", &text)]).expect("mixed");
+    assert!(finding.why.contains("mlx5_0") && finding.why.contains("mlx5_1"), "{}", finding.why);
+    assert_eq!(finding.fixes[0].commands, vec!["export NCCL_IB_HCA==mlx5_0".to_owned()]);
+}
+
+#[test]
+fn texts_of_all_versions_and_plugins() {
+    for text in [
+        "hosta:40:42 [0] transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 32633, vendor err 129",
+        "hosta:40:42 [0] transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion from peer hostb<5001> with error 12, opcode 0, le",
+        "hosta:40:42 [0] transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<5001> with status=12 opcode=0 len=0 vendor err 129 (Send)",
+        "hosta:40:42 [0] NCCL WARN NET/IB: Got completion from peer 10.0.0.2<5001> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129  localGid ::ffff:192.0.2.1 remoteGids::ffff:192.0.2.2 hca mlx5_0",
+        "NET/IBX:Got completion from peer 10.0.0.2<5001> with status=12 opcode=0 len=0 vendor err 129 (Send)",
+        "Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)",
+        "Call to ibv_modify_qp failed with error Connection timed out",
+    ] {
+        assert!(found(&[("rank0.log", &format!("{text}\n"))]).is_some(), "{text}");
+    }
+}
