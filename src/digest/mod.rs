@@ -7,6 +7,7 @@ mod comm;
 mod fold;
 mod ledger;
 mod map;
+mod ras;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};

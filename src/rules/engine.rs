@@ -2,7 +2,7 @@
 
 use super::finding::{Confidence, Finding, Severity};
 use super::query::Ask;
-use super::{Analysis, RULES, Rule, notes, verdict};
+use super::{Analysis, RULES, Rule, hints, notes, verdict};
 use crate::job::Job;
 
 /// Asks all rules.
@@ -10,6 +10,7 @@ pub fn run(job: Job) -> Analysis {
     let ask = Ask { job: &job };
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
     for finding in &mut findings {
+        hints::attach(ask, finding);
         tidy(finding);
     }
     fold_consequences(&mut findings);

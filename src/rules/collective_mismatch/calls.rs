@@ -1,10 +1,10 @@
 //! Compares how many calls each rank issued on one communicator. `opCount` takes no part: it is no call counter.
 
 use super::super::finding::{Confidence, Evidence, Finding, Severity};
-use super::super::query::{Ask, ranks_text};
+use super::super::query::{Ask, capital, ranks_text};
 use crate::digest::{CommLog, KeptCall, Sequence};
 use crate::event::Function;
-use crate::job::{Comm, Job, Member};
+use crate::job::{Comm, Job, Member, divergence};
 
 /// One rank's calls.
 struct View<'a> {
@@ -109,4 +109,36 @@ fn fewer<'a>(ask: Ask<'a>, comm: &Comm, views: &[View<'a>]) -> Option<Finding> {
 /// At least one of the short ranks closed without an abort.
 fn clean_exit(short: &[&View<'_>]) -> bool {
     short.iter().any(|v| matches!(v.log.end, Some((false, _))))
+}
+
+/// Who issued how many, on the largest communicator whose ranks issued different numbers of the same collectives.
+pub fn counts(ask: Ask<'_>) -> Option<String> {
+    let differs = |c: &&Comm| !ask.job.divergences.iter().any(|d| std::ptr::eq(*c, &ask.job.comms[d.comm]));
+    ask.comms().filter(differs).filter(|c| c.id.is_some() || !c.is_child).find_map(|comm| {
+        let mut groups: std::collections::BTreeMap<u64, Vec<u32>> = std::collections::BTreeMap::new();
+        for (member, log) in ask.views(comm).filter(|(_, l)| l.calls.len > 0) {
+            groups.entry(log.calls.len).or_default().extend(member.rank);
+        }
+        let (fewest, few) = groups.first_key_value()?;
+        let (most, many) = groups.last_key_value().filter(|(most, _)| *most != fewest)?;
+        let between = if groups.len() > 2 { ", the others a number between" } else { "" };
+        Some(format!("The collectives{} agree as far as they go: {} issued {fewest} of them, {} issued {most}{between}.", name(comm), ranks_text(few), ranks_text(many)))
+    })
+}
+
+/// Messages of which one side is missing: who waits for whom.
+pub fn unanswered(ask: Ask<'_>) -> Vec<String> {
+    let mut list = Vec::new();
+    for comm in ask.comms() {
+        for pair in divergence::unpaired(ask.job, comm) {
+            let rank = |m: usize| comm.members[m].rank.map_or_else(|| "a rank".to_owned(), |r| format!("rank {r}"));
+            let (sender, receiver) = (rank(pair.sender), rank(pair.receiver));
+            list.push(if pair.sent > pair.received {
+                format!("{} sent {} messages to {receiver}, which issued {} Recv calls for them.", capital(&sender), pair.sent, pair.received)
+            } else {
+                format!("{} issued {} Recv calls for {sender}, which sent {} messages.", capital(&receiver), pair.received, pair.sent)
+            });
+        }
+    }
+    list
 }

@@ -2,8 +2,9 @@
 //! in which it lies.
 
 use super::super::finding::{Confidence, Evidence, Finding, Severity};
-use super::super::query::{Ask, capital, ranges, ranks_text};
+use super::super::query::{Ask, capital, ranks_text};
 use super::calls::{hosts, name, place, words};
+use crate::digest::KeptCall;
 use crate::job::divergence::{Divergence, Shift, Side};
 use crate::job::{Comm, Job};
 
@@ -43,7 +44,7 @@ fn exact(job: &Job, comm: &Comm, found: &Divergence) -> Finding {
     let number = found.agreed + 1;
     let odd = odd(comm, found);
     let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, title(found, &odd));
-    let said: Vec<String> = found.sides.iter().filter_map(|s| Some(format!("rank {} called {}", ranges(&ranks(comm, s)), words(s.call.as_ref()?)))).collect();
+    let said: Vec<String> = found.sides.iter().filter_map(|s| Some(format!("{} called {}", ranks_text(&ranks(comm, s)), words(s.call.as_ref()?)))).collect();
     let shift = found.sides.get(1).and_then(|s| s.shift);
     let after = match shift {
         Some(Shift::Skipped(n)) => {
@@ -99,8 +100,13 @@ fn title(found: &Divergence, odd: &[u32]) -> String {
             } else {
                 "reduction"
             };
+            let value = |call: &KeptCall| match what {
+                "operation" => call.function.name().to_owned(),
+                "count" => format!("{} of {}", call.function.name(), call.count),
+                _ => words(call),
+            };
             let verb = if odd.len() == 1 { "differs" } else { "differ" };
-            format!("{who} {verb} in the {what} of call {number}: {} against {}", other.function.name(), most.function.name())
+            format!("{who} {verb} in the {what} of call {number}: {} against {}", value(other), value(most))
         }
     }
 }

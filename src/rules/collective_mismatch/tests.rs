@@ -78,6 +78,24 @@ fn skew_between_ranks_is_no_mismatch() {
     assert!(a.findings.iter().all(|f| f.id != "collective-mismatch"));
 }
 
+#[test]
+fn who_merely_stops_earlier_is_counted() {
+    let a = [log(0, &many(500), "Abort"), log(1, &many(400), ""), log(2, &many(500), "Abort")];
+    let texts: Vec<(&str, &str)> = ["rank0.log", "rank1.log", "rank2.log"].into_iter().zip(a.iter().map(String::as_str)).collect();
+    let a = analyze_texts(&texts);
+    assert!(a.notes.iter().any(|n| n.contains("rank 1 issued 400") && n.contains("ranks 0,2 issued 500")), "{:?}", a.notes);
+}
+
+#[test]
+fn a_message_without_its_partner_is_told() {
+    let to = |rank: u32, name: &'static str, peer: u32| {
+        log(rank, &[A, (name, 7, 7), (name, 7, 7)], "").replace("op 0 root 0 comm", "op 0 root PEER comm").replacen("root PEER", "root 0", 1).replace("PEER", &peer.to_string())
+    };
+    let late = log(1, &[A, ("Recv", 7, 7)], "");
+    let a = analyze_texts(&[("rank0.log", &to(0, "Send", 1)), ("rank1.log", &late), ("rank2.log", &log(2, &[A], ""))]);
+    assert!(a.notes.iter().any(|n| n.starts_with("Rank 0 sent 2 messages to rank 1, which issued 1 Recv")), "{:?}", a.notes);
+}
+
 /// Calls whose sizes follow no short period.
 fn many(n: u64) -> Vec<(&'static str, u64, u8)> {
     (0..n).map(|i| ("AllReduce", 1 + i * i % 1009, 7)).collect()
@@ -91,7 +109,7 @@ fn a_difference_older_than_the_kept_calls_is_read_again() {
     let texts: Vec<(&str, &str)> = ["rank0.log", "rank1.log", "rank2.log"].into_iter().zip(logs.iter().map(String::as_str)).collect();
     let a = analyze_texts(&texts);
     let f = a.findings.iter().find(|f| f.id == "collective-mismatch").unwrap();
-    assert_eq!((f.ranks.as_slice(), f.title.as_str()), (&[1][..], "Rank 1 differs in the count of call 1235: AllReduce against AllReduce"));
+    assert_eq!((f.ranks.as_slice(), f.title.as_str()), (&[1][..], "Rank 1 differs in the count of call 1235: AllReduce of 5000 against AllReduce of 176"));
     // Init COMPLETE is the first line.
     let lines: Vec<(&str, u64)> = f.evidence.iter().map(|e| (e.file.as_str(), e.line)).collect();
     assert_eq!(lines[..2], [("rank1.log", 1236), ("rank0.log", 1236)]);

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 use super::{Cards, ID, by_arch, by_name};
 use crate::analysis::analyze_texts;
 use crate::rules::{Confidence, Finding, Severity};
@@ -77,4 +74,3 @@ fn families_by_name_and_architecture() {
     assert_eq!((by_arch("1201"), by_arch("1100"), by_arch("90a"), by_arch("906")), (Cards::Gfx12, Cards::Rdna, Cards::Other, Cards::Other));
     assert_eq!((by_name("RX 9070 XT"), by_name("RX 7900 XTX"), by_name("Instinct MI300X"), by_name("VII")), (Cards::Gfx12, Cards::Rdna, Cards::Other, Cards::Other));
 }
->>>>>>> main
