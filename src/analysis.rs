@@ -4,6 +4,8 @@
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
+mod refine;
+
 use crate::digest::{Digest, Folder, Parsed, map, map_with};
 use crate::event::UserPatterns;
 use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
@@ -12,7 +14,7 @@ use crate::rules::{self, Analysis, User};
 use bumpalo::Bump;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex};
 
 pub use crate::input::Problem;
@@ -26,6 +28,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// Compressed files may be read a second time to name the first differing call; plain files always may.
+    pub refine: bool,
     /// The user's own rules and silences.
     pub user: Option<Arc<User>>,
 }
@@ -64,8 +68,9 @@ impl Progress for Silent {
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
-    let analysis = rules::run_with(Job::build(digest, Vantage::PostMortem), options.user.as_deref());
-    Outcome { analysis, problems }
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|job, stream, offset| reopen(job.path(stream), offset, options.refine));
+    Outcome { analysis: rules::run_with(job, options.user.as_deref()), problems }
 }
 
 /// Analyses texts in memory: (name, content).
@@ -86,7 +91,28 @@ pub fn analyze_bytes(texts: &[(&str, &[u8])]) -> Analysis {
         digest.streams.push(info);
         digest.processes.extend(processes);
     }
-    rules::run(Job::build(digest, Vantage::PostMortem))
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|_, stream, offset| {
+        let rest = texts.get(stream as usize)?.1.get(usize::try_from(offset).ok()?..)?;
+        Some(Box::new(io::Cursor::new(rest.to_vec())))
+    });
+    rules::run(job)
+}
+
+/// Opens a file again at an offset of its decoded bytes.
+fn reopen(path: &str, offset: u64, compressed: bool) -> Option<refine::Bytes> {
+    let mut file = File::open(path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
+    let mut head = vec![0; 64];
+    let n = input::read_up_to(&mut file, &mut head).ok()?;
+    let encoding = input::sniff(&head[..n]);
+    if encoding == Encoding::Plain {
+        file.seek(io::SeekFrom::Start(offset)).ok()?;
+        return Some(Box::new(file));
+    }
+    file.rewind().ok()?;
+    let mut decoded = if compressed { input::decoder(encoding, Box::new(file)).ok()? } else { return None };
+    io::copy(&mut decoded.by_ref().take(offset), &mut io::sink()).ok()?;
+    Some(decoded)
 }
 
 /// Reads the inputs into a digest.

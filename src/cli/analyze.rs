@@ -26,7 +26,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     }
     let user = args.config.load()?;
     let bar = Bar::new(args.quiet);
-    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), user, ..Options::default() }, &bar);
+    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), user, refine: args.refine, ..Options::default() }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
     analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();

@@ -101,6 +101,9 @@ pub struct AnalyzeArgs {
     /// Own rules and silences
     #[command(flatten)]
     pub config: ConfigArgs,
+    /// Read compressed logs twice, too, where that names the first differing collective
+    #[arg(long)]
+    pub refine: bool,
     /// Threads that parse; 0 takes one a core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,

@@ -3,7 +3,7 @@
 use super::finding::{Confidence, Finding, Severity, Verdict};
 use super::query::Ask;
 use super::user::{self, User};
-use super::{Analysis, RULES, Rule, notes, tree, unknown, verdict};
+use super::{Analysis, RULES, Rule, hints, notes, tree, unknown, verdict};
 use crate::job::Job;
 
 /// Asks all rules.
@@ -17,6 +17,7 @@ pub fn run_with(job: Job, user: Option<&User>) -> Analysis {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
     findings.extend(user.into_iter().flat_map(|u| u.check(ask)));
     for finding in &mut findings {
+        hints::attach(ask, finding);
         tidy(finding);
     }
     // What is silenced explains nothing: its consequences must stand by themselves.
