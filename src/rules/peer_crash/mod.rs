@@ -4,8 +4,7 @@ mod who;
 
 use super::finding::{Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, evidence, ranks_of, ranks_text};
-use super::{Cause, Rule, teardown};
-use crate::event::tables::PROOF_OF_COLLECTIVE;
+use super::{Cause, Rule, teardown, waiting};
 use std::cmp::Ordering;
 
 /// The rule.
@@ -74,7 +73,7 @@ fn never_reached(ask: Ask<'_>) -> bool {
             _ => true,
         };
         let log = &h.process().log;
-        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()));
+        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| waiting::finished_one(ask, e));
         tried_out && !worked
     })
 }
