@@ -1,0 +1,85 @@
+//! One followed name: its fold, and where in it the next line stands.
+
+use crate::digest::{Folder, Process, StreamInfo, map};
+use crate::input::Span;
+use bumpalo::Bump;
+
+/// The fold of everything that was written under one name.
+#[derive(Debug)]
+pub struct Stream {
+    folder: Folder,
+    arena: Bump,
+    offset: u64,
+    /// The next line begins behind a line end that no block holds.
+    closes: bool,
+    /// What the report says of the way the stream was read; replaces nothing that was found.
+    pub remark: Option<String>,
+}
+
+impl Stream {
+    /// An empty stream with number `id`.
+    pub fn new(id: u32, name: String) -> Self {
+        Self { folder: Folder::new(id, name), arena: Bump::new(), offset: 0, closes: false, remark: None }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.folder.info.path
+    }
+
+    /// Bytes folded or skipped so far.
+    pub fn bytes(&self) -> u64 {
+        self.offset
+    }
+
+    /// Lines that were recognised as events.
+    pub fn events(&self) -> u64 {
+        self.folder.info.events
+    }
+
+    /// Folds whole lines; the last one may lack its end.
+    pub fn fold(&mut self, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        let span = self.span(text);
+        self.folder.fold(&map(text, &self.arena), span);
+        self.arena.reset();
+        self.offset += span.bytes;
+        self.closes = false;
+    }
+
+    /// Counts bytes that nobody looks at.
+    pub fn skip(&mut self, bytes: usize) {
+        self.offset += bytes as u64;
+    }
+
+    /// The line that was folded without its end has ended.
+    pub fn close_line(&mut self) {
+        self.closes = true;
+    }
+
+    /// Marks what went wrong while reading.
+    pub fn fail(&mut self, problem: Option<String>) {
+        self.folder.info.problem = problem;
+    }
+
+    /// What a digest says of the stream now, with unfinished lines taken as they stand.
+    pub fn snapshot(&self, unfinished: &[&[u8]]) -> (StreamInfo, Vec<Process>) {
+        let mut folder = self.folder.clone();
+        let mut offset = self.offset;
+        let mut closes = self.closes;
+        for text in unfinished.iter().filter(|t| !t.is_empty()) {
+            let arena = Bump::new();
+            let span = Span { offset, closes_open_line: closes, ..self.span(text) };
+            folder.fold(&map(text, &arena), span);
+            offset += span.bytes;
+            closes = true;
+        }
+        folder.finish(offset)
+    }
+
+    fn span(&self, text: &[u8]) -> Span {
+        Span { offset: self.offset, bytes: text.len() as u64, open_end: text.last().is_some_and(|b| *b != b'\n'), closes_open_line: self.closes }
+    }
+}
