@@ -1,10 +1,11 @@
 //! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
-//! compute a finding; `analyze`, and later `follow` and digests, all come through here.
+//! compute a finding; `follow` folds and asks in the same way.
 //!
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
 use crate::digest::{Digest, Folder, Parsed, map};
+use crate::expect::Expectations;
 use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
 use crate::job::{Job, Vantage};
 use crate::rules::{self, Analysis};
@@ -25,6 +26,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// What the job is held to.
+    pub expect: Expectations,
 }
 
 /// The analysis and what went wrong on the way.
@@ -55,7 +58,7 @@ impl Progress for Silent {
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
-    let analysis = rules::run(Job::build(digest, Vantage::PostMortem));
+    let analysis = rules::run_expecting(Job::build(digest, Vantage::PostMortem), &options.expect);
     Outcome { analysis, problems }
 }
 

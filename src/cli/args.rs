@@ -1,6 +1,7 @@
 //! The command line as clap sees it.
 
 use super::exit::FailOn;
+use super::follow::{self, FollowArgs};
 use crate::report::Format;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use std::path::PathBuf;
@@ -63,6 +64,9 @@ pub enum Command {
     /// Name the root cause (what `ncclog FILES` does, too)
     #[command(before_help = ANALYZE_EXAMPLES, after_help = EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
     Analyze(AnalyzeArgs),
+    /// Watch a running job, or hold its start to a goal
+    #[command(before_help = follow::EXAMPLES, after_help = follow::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Follow(FollowArgs),
     /// List the causes, explain one, or explain a log line
     #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Explain(ExplainArgs),
@@ -85,6 +89,9 @@ pub struct AnalyzeArgs {
     /// What makes the exit code 1: error, warning (or worse), never
     #[arg(long, value_enum, value_name = "SEVERITY", hide_possible_values = true, default_value_t)]
     pub fail_on: FailOn,
+    /// What must hold
+    #[command(flatten)]
+    pub expect: ExpectArg,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,
@@ -97,6 +104,14 @@ pub struct AnalyzeArgs {
     /// Colours
     #[command(flatten)]
     pub color: ColorArg,
+}
+
+/// `--expect`, the same everywhere.
+#[derive(Debug, Clone, Args)]
+pub struct ExpectArg {
+    /// What the logs must show, e.g. net=IB, hca=mlx5_0, nranks=16 (also [expect] in ncclog.toml); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub expect: Vec<String>,
 }
 
 /// Arguments of `explain`.

@@ -5,16 +5,23 @@ mod args;
 mod exit;
 mod explain;
 mod explain_line;
+mod follow;
 mod output;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
 
 use crate::report::{JSON_SCHEMA, clean};
-use args::{Cli, Command};
+use crate::expect::{self, Expectations};
+use anyhow::{Result, anyhow, bail};
+use args::{Cli, Command, ExpectArg};
 use clap::Parser;
+use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+/// The configuration that is looked for in the working directory.
+const CONFIG: &str = "ncclog.toml";
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -29,6 +36,7 @@ pub fn run() -> ExitCode {
     let result = match &cli.command {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
+        Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Schema) => output::to_stdout(false, |out| out.write_all(JSON_SCHEMA.as_bytes())).map(|()| OK),
     };
@@ -36,6 +44,20 @@ pub fn run() -> ExitCode {
         complain(&format!("{error:#}"));
         TROUBLE
     }))
+}
+
+/// What is expected: `--expect`, then the table `[expect]` of the working directory's `ncclog.toml`.
+fn expectations(args: &ExpectArg) -> Result<Expectations> {
+    let mut expected = Expectations::default();
+    for text in &args.expect {
+        expected.add(text).map_err(|e| anyhow!("--expect {e}"))?;
+    }
+    match fs::read_to_string(CONFIG) {
+        Ok(text) => expected.fill_from(expect::parse(&text).map_err(|e| anyhow!("{CONFIG}: {e}"))?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => bail!("{CONFIG}: cannot be read ({error}); check its permissions"),
+    }
+    Ok(expected)
 }
 
 /// One line on standard error. It may be closed, which must not stop the work.

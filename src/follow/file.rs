@@ -100,6 +100,8 @@ pub struct Tail {
     previous: Vec<Open>,
     restarts: u64,
     gaps: u64,
+    /// First bytes of the files that were read under this name, newest last.
+    pub heads: Vec<Vec<u8>>,
     /// When bytes came last.
     pub grown: Instant,
     /// There was a file at any time.
@@ -110,7 +112,7 @@ impl Tail {
     /// Follows `path` as stream `id`.
     pub fn new(id: u32, path: PathBuf) -> Self {
         let stream = Stream::new(id, path.display().to_string());
-        Self { path, stream, current: None, previous: Vec::new(), restarts: 0, gaps: 0, grown: Instant::now(), seen: false }
+        Self { path, stream, current: None, previous: Vec::new(), restarts: 0, gaps: 0, heads: Vec::new(), grown: Instant::now(), seen: false }
     }
 
     /// Looks at the file behind the name and folds what is new. `keep` says that it may stay open.
@@ -146,6 +148,7 @@ impl Tail {
         }
         if seen.grew {
             self.grown = Instant::now();
+            self.remember();
         }
         seen
     }
@@ -159,7 +162,9 @@ impl Tail {
                 return Ok(());
             }
             open.changed = changed;
-            if open.print.position == 0 || (meta.len() >= open.print.position && open.print.fits(open.handle(&self.path)?)) {
+            open.handle(&self.path)?;
+            let whole = meta.len() >= open.print.position && open.file.as_ref().is_some_and(|file| open.print.fits(file));
+            if open.print.position == 0 || whole {
                 return Ok(());
             }
             // Cut and perhaps written anew. What stood there between the last look and the cut was never seen.
@@ -212,6 +217,17 @@ impl Tail {
             }
         }
         self.previous.retain(|o| !o.done);
+    }
+
+    /// Keeps the first bytes of what is read now: a copy of it may appear under another name.
+    fn remember(&mut self) {
+        let Some(head) = self.current.as_ref().map(|o| &o.print.head).filter(|h| !h.is_empty()) else { return };
+        if self.heads.last().is_some_and(|last| head.starts_with(last)) {
+            self.heads.pop();
+        }
+        self.heads.push(head.clone());
+        let excess = self.heads.len().saturating_sub(MAX_PREVIOUS);
+        self.heads.drain(..excess);
     }
 
     fn remark(&mut self) {

@@ -137,6 +137,7 @@ impl Follower {
         if fs::metadata(&path).is_ok_and(|m| m.file_type().is_fifo() || m.file_type().is_char_device() || m.file_type().is_socket()) {
             let number = self.add_pipe(path.display().to_string());
             self.by_path.insert(key, usize::MAX);
+            self.targets.is_pipe(&path);
             self.new_pipes.push((number, path));
             return;
         }
@@ -160,18 +161,13 @@ impl Follower {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let of = self.tails.iter().filter(|t| t.seen && parent(&t.path) == parent(path));
             let mut of = of.filter(|t| t.path.file_name().is_some_and(|known| is_rotation(&name, &known.to_string_lossy())));
-            of.any(|t| self.heads(t).any(|head| starts_with(&file, head)))
+            of.any(|t| t.heads.iter().any(|head| starts_with(&file, head)))
         };
         if moved || rotated() {
             self.copies.insert(key.to_owned(), id);
             return false;
         }
         true
-    }
-
-    /// First bytes of everything that was read under a name lately.
-    fn heads<'a>(&self, tail: &'a Tail) -> impl Iterator<Item = &'a [u8]> {
-        tail.heads.iter().map(Vec::as_slice)
     }
 
     /// What was heard of changes.
@@ -185,7 +181,8 @@ impl Follower {
                 Some(index) if *index < self.tails.len() => {
                     self.dirty.insert(*index);
                 }
-                _ => folders = true,
+                Some(_) => {}
+                None => folders = true,
             }
         }
         folders
@@ -286,12 +283,12 @@ impl Follower {
         digest
     }
 
-    /// Asks job and rules. `live` is false when no more will come.
-    pub fn analyze(&mut self, now: Instant, live: bool, rules: impl FnOnce(Job) -> Analysis) -> Analysis {
-        let digest = self.digest(now, !live);
+    /// Asks job and rules. `stall` is the silence that counts as waiting; `None` if no more will come.
+    pub fn analyze(&mut self, now: Instant, stall: Option<Duration>, rules: impl FnOnce(Job) -> Analysis) -> Analysis {
+        let digest = self.digest(now, stall.is_none());
         self.progress.update(&digest, now);
         let silent_micros = self.progress.silence(now).as_micros() as u64;
-        let vantage = if live { Vantage::Live { silent_micros } } else { Vantage::PostMortem };
+        let vantage = stall.map_or(Vantage::PostMortem, |stall| Vantage::Live { silent_micros, stall_micros: stall.as_micros() as u64 });
         let mut analysis = rules(Job::build(digest, vantage));
         analysis.notes.extend(self.remarks());
         analysis

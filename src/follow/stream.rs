@@ -8,7 +8,6 @@ use bumpalo::Bump;
 #[derive(Debug)]
 pub struct Stream {
     folder: Folder,
-    arena: Bump,
     offset: u64,
     /// The next line begins behind a line end that no block holds.
     closes: bool,
@@ -19,7 +18,7 @@ pub struct Stream {
 impl Stream {
     /// An empty stream with number `id`.
     pub fn new(id: u32, name: String) -> Self {
-        Self { folder: Folder::new(id, name), arena: Bump::new(), offset: 0, closes: false, remark: None }
+        Self { folder: Folder::new(id, name), offset: 0, closes: false, remark: None }
     }
 
     /// Its name.
@@ -43,8 +42,8 @@ impl Stream {
             return;
         }
         let span = self.span(text);
-        self.folder.fold(&map(text, &self.arena), span);
-        self.arena.reset();
+        let arena = Bump::new();
+        self.folder.fold(&map(text, &arena), span);
         self.offset += span.bytes;
         self.closes = false;
     }

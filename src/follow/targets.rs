@@ -58,6 +58,16 @@ impl Targets {
         self.folders.insert(path.to_owned());
     }
 
+    /// A name that was taken for a file is a pipe, which its reader follows.
+    pub fn is_pipe(&mut self, path: &Path) {
+        self.files.retain(|f| f != path);
+    }
+
+    /// Whether there is nothing in which files could appear or grow.
+    pub fn is_only_pipes(&self) -> bool {
+        self.files.is_empty() && self.globs.is_empty() && self.folders.is_empty()
+    }
+
     /// Whether the user named this file itself.
     pub fn names(&self, path: &Path) -> bool {
         self.files.iter().any(|f| f == path)

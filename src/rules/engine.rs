@@ -2,13 +2,21 @@
 
 use super::finding::{Confidence, Finding, Severity};
 use super::query::Ask;
-use super::{Analysis, RULES, Rule, notes, verdict};
+use super::{Analysis, RULES, Rule, expectation_failed, notes, verdict};
+use crate::expect::Expectations;
 use crate::job::Job;
 
 /// Asks all rules.
 pub fn run(job: Job) -> Analysis {
+    run_expecting(job, &Expectations::default())
+}
+
+/// Asks all rules, and holds the job to what is expected of it.
+pub fn run_expecting(job: Job, expected: &Expectations) -> Analysis {
     let ask = Ask { job: &job };
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
+    let expectation_failed::Judgement { findings: failed, undecided } = expectation_failed::judge(ask, expected);
+    findings.extend(failed);
     for finding in &mut findings {
         tidy(finding);
     }
@@ -16,8 +24,9 @@ pub fn run(job: Job) -> Analysis {
     drop_lonely(&mut findings);
     order(&mut findings);
     let verdict = verdict::decide(ask, &findings);
-    let notes = notes::write(ask, &findings, verdict);
-    Analysis { job, findings, verdict, notes }
+    let mut notes = notes::write(ask, &findings, verdict);
+    notes.extend(undecided.iter().cloned());
+    Analysis { job, findings, verdict, notes, undecided }
 }
 
 fn tidy(finding: &mut Finding) {

@@ -11,6 +11,7 @@ mod driver_mismatch;
 mod duplicate_gpu;
 mod engine;
 mod env_mismatch;
+mod expectation_failed;
 mod fabric_split;
 mod fd_limit;
 mod finding;
@@ -50,7 +51,8 @@ mod workaround_left;
 
 pub mod query;
 
-pub use engine::run;
+pub use engine::{run, run_expecting};
+pub use expectation_failed::expected;
 pub use finding::{Confidence, Evidence, Finding, Fix, Severity, Verdict};
 
 use crate::job::Job;
@@ -92,6 +94,8 @@ pub struct Analysis {
     pub verdict: Verdict,
     /// What was missing in the logs and how to get it, and what is good about a healthy one.
     pub notes: Vec<String>,
+    /// Expectations that the logs do not decide, with the setting that would.
+    pub undecided: Vec<String>,
 }
 
 /// All rules in the order of suspicion: a cause can be the reason only of causes behind it.
@@ -132,6 +136,7 @@ pub static RULES: &[&Rule] = &[
     &fabric_split::RULE,
     &collective_timeout::RULE,
     &stall::RULE,
+    &expectation_failed::RULE,
     &workaround_left::RULE,
 ];
 

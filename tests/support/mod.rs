@@ -39,7 +39,7 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
         runs: Vec::new(),
         vantage: Vantage::PostMortem,
     };
-    Analysis { job, findings, verdict, notes: Vec::new() }
+    Analysis { job, findings, verdict, notes: Vec::new(), undecided: Vec::new() }
 }
 
 /// An input without a line of NCCL.
