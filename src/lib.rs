@@ -8,6 +8,7 @@ pub mod analysis;
 pub mod cli;
 pub mod digest;
 pub mod event;
+pub mod events;
 pub mod expect;
 pub mod follow;
 pub mod input;

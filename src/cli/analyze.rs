@@ -1,8 +1,8 @@
 //! `ncclog analyze`, and `ncclog FILES`.
 
 use super::args::{AnalyzeArgs, Cli};
-use super::progress::Bar;
 use super::output::{self, report_options};
+use super::progress::Bar;
 use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
 use crate::report;
@@ -55,7 +55,7 @@ fn tell(problem: &Problem) {
     if problem.path.contains(['.', '/', '\\']) {
         return;
     }
-    let commands = ["analyze", "follow", "explain", "schema", "help"];
+    let commands = ["analyze", "follow", "events", "expect", "explain", "schema", "help"];
     if let Some(command) = nearest(&problem.path, commands.into_iter()) {
         let call = if command == "help" { "ncclog --help".to_owned() } else { format!("ncclog {command}") };
         complain(&format!("did you mean `{call}`?"));

@@ -1,9 +1,11 @@
 //! The command line as clap sees it.
 
+use super::events::{self, EventsArgs};
 use super::exit::FailOn;
+use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
 use crate::report::Format;
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -70,8 +72,14 @@ pub enum Command {
     /// List the causes, explain one, or explain a log line
     #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Explain(ExplainArgs),
-    /// Print the JSON Schema of `--format json`
-    Schema,
+    /// Print every recognised event as a line of JSON
+    #[command(before_help = events::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Events(EventsArgs),
+    /// Write down what a good run looks like, for --expect
+    #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Expect(ExpectArgs),
+    /// Print the JSON Schema of `--format json`, or of a line of `events`
+    Schema(SchemaArgs),
 }
 
 /// Arguments of `analyze`.
@@ -112,6 +120,24 @@ pub struct ExpectArg {
     /// What the logs must show, e.g. net=IB, hca=mlx5_0, nranks=16 (also [expect] in ncclog.toml); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub expect: Vec<String>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// analysis (`--format json`) or events
+    #[arg(value_enum, value_name = "OF", hide_possible_values = true, default_value_t)]
+    pub of: SchemaOf,
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A whole report
+    #[default]
+    Analysis,
+    /// One event
+    Events,
 }
 
 /// Arguments of `explain`.

@@ -2,7 +2,9 @@
 
 mod analyze;
 mod args;
+mod events;
 mod exit;
+mod expect;
 mod explain;
 mod explain_line;
 mod follow;
@@ -11,10 +13,10 @@ mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
 
+use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
-use crate::expect::{self, Expectations};
 use anyhow::{Result, anyhow, bail};
-use args::{Cli, Command, ExpectArg};
+use args::{Cli, Command, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
 use std::io::{self, Write};
@@ -37,8 +39,16 @@ pub fn run() -> ExitCode {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
         Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Events(args)) => events::run(args),
+        Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
-        Some(Command::Schema) => output::to_stdout(false, |out| out.write_all(JSON_SCHEMA.as_bytes())).map(|()| OK),
+        Some(Command::Schema(args)) => {
+            let schema = match args.of {
+                SchemaOf::Analysis => JSON_SCHEMA,
+                SchemaOf::Events => crate::events::JSON_SCHEMA,
+            };
+            output::to_stdout(false, |out| out.write_all(schema.as_bytes())).map(|()| OK)
+        }
     };
     ExitCode::from(result.unwrap_or_else(|error| {
         complain(&format!("{error:#}"));
@@ -53,7 +63,7 @@ fn expectations(args: &ExpectArg) -> Result<Expectations> {
         expected.add(text).map_err(|e| anyhow!("--expect {e}"))?;
     }
     match fs::read_to_string(CONFIG) {
-        Ok(text) => expected.fill_from(expect::parse(&text).map_err(|e| anyhow!("{CONFIG}: {e}"))?),
+        Ok(text) => expected.fill_from(parse_expectations(&text).map_err(|e| anyhow!("{CONFIG}: {e}"))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => bail!("{CONFIG}: cannot be read ({error}); check its permissions"),
     }

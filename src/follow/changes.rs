@@ -18,8 +18,13 @@ impl Changes {
     pub fn lines(&mut self, analysis: &Analysis) -> Vec<String> {
         let word = verdict(analysis.verdict);
         let now: Vec<Known> = analysis.findings.iter().map(|f| (f.id, f.severity, f.confidence, f.caused_by)).collect();
-        let mut out: Vec<String> =
-            analysis.findings.iter().zip(&now).filter(|(f, known)| f.severity != Severity::Info && !self.findings.contains(known)).map(|(f, _)| format!("{word}  {}", line(f))).collect();
+        let mut out: Vec<String> = analysis
+            .findings
+            .iter()
+            .zip(&now)
+            .filter(|(f, known)| f.severity != Severity::Info && !self.findings.contains(known))
+            .map(|(f, _)| format!("{word}  {}", line(f)))
+            .collect();
         for (id, severity, ..) in &self.findings {
             if *severity != Severity::Info && !now.iter().any(|k| k.0 == *id) {
                 out.push(format!("{word}  no longer: {id}"));

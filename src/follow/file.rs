@@ -90,7 +90,6 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// A name that is followed.
-#[derive(Debug)]
 pub struct Tail {
     /// The name.
     pub path: PathBuf,
@@ -233,7 +232,8 @@ impl Tail {
     fn remark(&mut self) {
         let gap = if self.gaps > 0 { "; lines that were written right before a file was cut short may be missing" } else { "" };
         let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
-        self.stream.remark = Some(format!("began anew {times} while it was followed (rotated, truncated or made again); its line numbers count from the first line that was followed{gap}"));
+        self.stream.remark =
+            Some(format!("began anew {times} while it was followed (rotated, truncated or made again); its line numbers count from the first line that was followed{gap}"));
     }
 
     /// The files of this name and how far each was read.

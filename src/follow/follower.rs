@@ -3,7 +3,7 @@
 use super::file::Known;
 use super::targets::{Scan, parent};
 use super::watch::{News, absolute};
-use super::{Lines, Progress, Stream, Tail, Targets};
+use super::{Lines, Observer, Progress, Stream, Tail, Targets};
 use crate::digest::{Digest, Process, StreamInfo};
 use crate::job::{Job, Vantage};
 use crate::rules::Analysis;
@@ -51,6 +51,7 @@ pub struct Look {
 
 /// Follows all inputs.
 pub struct Follower {
+    observer: Option<Observer>,
     targets: Targets,
     tails: Vec<Tail>,
     pipes: Vec<PipeTail>,
@@ -68,9 +69,10 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows `inputs`; nothing is read yet.
-    pub fn new(inputs: &[String]) -> Self {
+    /// Follows `inputs`; nothing is read yet. `observer` sees every block.
+    pub fn new(inputs: &[String], observer: Option<Observer>) -> Self {
         let mut follower = Self {
+            observer,
             targets: Targets::new(inputs),
             tails: Vec::new(),
             pipes: Vec::new(),
@@ -91,7 +93,9 @@ impl Follower {
 
     fn add_pipe(&mut self, name: String) -> usize {
         let number = self.pipes.len();
-        self.pipes.push(PipeTail { lines: Lines::default(), stream: Stream::new(self.streams.len() as u32, name), grown: Instant::now(), ended: false });
+        let mut stream = Stream::new(self.streams.len() as u32, name);
+        stream.observe(self.observer.clone());
+        self.pipes.push(PipeTail { lines: Lines::default(), stream, grown: Instant::now(), ended: false });
         self.streams.push(Place::Pipe(number));
         number
     }
@@ -145,7 +149,9 @@ impl Follower {
         self.by_path.insert(key, self.tails.len());
         self.dirty.insert(self.tails.len());
         self.streams.push(Place::Tail(self.tails.len()));
-        self.tails.push(Tail::new(id, path));
+        let mut tail = Tail::new(id, path);
+        tail.stream.observe(self.observer.clone());
+        self.tails.push(tail);
     }
 
     /// A name that appeared is new unless it is a followed file under another name, or a copy of one.

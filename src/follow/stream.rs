@@ -1,12 +1,31 @@
 //! One followed name: its fold, and where in it the next line stands.
 
-use crate::digest::{Folder, Process, StreamInfo, map};
+use crate::digest::{Folder, Parsed, Process, StreamInfo, map};
 use crate::input::Span;
 use bumpalo::Bump;
+use std::sync::Arc;
+
+/// Sees every block before it is folded: name of the stream, text, its events, and where it stands.
+pub type Observer = Arc<dyn Fn(&Observed<'_>) + Send + Sync>;
+
+/// A block on its way into the fold.
+pub struct Observed<'a> {
+    /// Number of the stream.
+    pub stream: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// The block.
+    pub text: &'a [u8],
+    /// Its events.
+    pub parsed: &'a Parsed<'a>,
+    /// Where it stands.
+    pub span: Span,
+}
 
 /// The fold of everything that was written under one name.
-#[derive(Debug)]
 pub struct Stream {
+    id: u32,
+    observer: Option<Observer>,
     folder: Folder,
     offset: u64,
     /// The next line begins behind a line end that no block holds.
@@ -18,7 +37,12 @@ pub struct Stream {
 impl Stream {
     /// An empty stream with number `id`.
     pub fn new(id: u32, name: String) -> Self {
-        Self { folder: Folder::new(id, name), offset: 0, closes: false, remark: None }
+        Self { id, observer: None, folder: Folder::new(id, name), offset: 0, closes: false, remark: None }
+    }
+
+    /// Shows every block to `observer`.
+    pub fn observe(&mut self, observer: Option<Observer>) {
+        self.observer = observer;
     }
 
     /// Its name.
@@ -43,7 +67,11 @@ impl Stream {
         }
         let span = self.span(text);
         let arena = Bump::new();
-        self.folder.fold(&map(text, &arena), span);
+        let parsed = map(text, &arena);
+        if let Some(observer) = &self.observer {
+            observer(&Observed { stream: self.id, name: &self.folder.info.path, text, parsed: &parsed, span });
+        }
+        self.folder.fold(&parsed, span);
         self.offset += span.bytes;
         self.closes = false;
     }

@@ -83,7 +83,9 @@ mod tests {
     fn stages_absent_ranks_and_findings() {
         let text = |rank: u32, end: &str| {
             let head = format!("node1:{}:{} [{rank}] NCCL INFO", 100 + rank, 200 + rank);
-            format!("{head} NCCL version 2.21.5+cuda12.4\n{head} Using network IB\n{head} comm 0x{rank}a rank {rank} nranks 4 cudaDev {rank} nvmlDev {rank} busId {rank}000 commId 0x77 - Init {end}\n")
+            format!(
+                "{head} NCCL version 2.21.5+cuda12.4\n{head} Using network IB\n{head} comm 0x{rank}a rank {rank} nranks 4 cudaDev {rank} nvmlDev {rank} busId {rank}000 commId 0x77 - Init {end}\n"
+            )
         };
         let analysis = analyze_texts(&[("a", &text(0, "COMPLETE")), ("b", &text(1, "COMPLETE")), ("c", &text(2, "START"))]);
         let lines = block(&View::new(&analysis), Duration::from_secs(185), &[Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(70)]);

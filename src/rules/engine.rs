@@ -16,7 +16,7 @@ pub fn run_expecting(job: Job, expected: &Expectations) -> Analysis {
     let ask = Ask { job: &job };
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
     let expectation_failed::Judgement { findings: failed, undecided } = expectation_failed::judge(ask, expected);
-    findings.extend(failed);
+    expectation_failed::add(&mut findings, failed);
     for finding in &mut findings {
         tidy(finding);
     }

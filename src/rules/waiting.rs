@@ -107,7 +107,9 @@ pub fn has_stopped(ask: Ask<'_>) -> bool {
 /// A rank is on its way to `Init COMPLETE`, or its framework stands right before.
 fn starting(ask: Ask<'_>) -> bool {
     let open = |l: &CommLog| l.complete.is_none() && l.end.is_none() && l.stage() >= Stage::BootstrapInterface && l.stage() < Stage::Collective;
-    ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| open(l)) || ask.job.ranks.iter().any(|r| r.stage < Stage::Network && r.stage > Stage::Loaded) || framework_tail(ask).is_some()
+    ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| open(l))
+        || ask.job.ranks.iter().any(|r| r.stage < Stage::Network && r.stage > Stage::Loaded)
+        || framework_tail(ask).is_some()
 }
 
 /// Collectives have finished: a result, a later stage of the framework, a communicator that was closed in good order.

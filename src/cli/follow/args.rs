@@ -87,7 +87,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Polling without a pause would take a whole core.
-fn poll(text: &str) -> Result<Duration, String> {
+pub fn poll(text: &str) -> Result<Duration, String> {
     duration(text).and_then(|d| if d < Duration::from_millis(10) { Err("10ms is the shortest".to_owned()) } else { Ok(d) })
 }
 

@@ -1,32 +1,28 @@
 //! `ncclog follow`: looks at a running job until it is told to stop, its pipe ends, or the gate has decided.
 
 mod args;
+mod feed;
 mod show;
 
-pub use args::{EXAMPLES, EXIT_CODES, FollowArgs};
+pub use args::{EXAMPLES, EXIT_CODES, FollowArgs, poll};
+pub(super) use feed::Feed;
 
 use super::output::{self, report_options};
 use super::{complain, exit, expectations};
 use crate::expect::Expectations;
-use crate::follow::{Follower, Gate, Pace, Passed, Pipe, Wake, Watch};
+use crate::follow::{Follower, Gate, Passed};
 use crate::report;
 use crate::rules::{self, Analysis};
 use anyhow::{Result, anyhow, bail};
 use show::Show;
-use std::fs::File;
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Shortest and longest time between two looks, and the part of the time that looks may take.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOK_MOST: Duration = Duration::from_secs(10);
 const LOOK_SHARE: u32 = 8;
-/// Messages taken from the channel before the next look.
-const BATCH: usize = 64;
-/// Rounds of reading at the end; a job that writes faster than this is read as far as it goes.
-const LAST_ROUNDS: usize = 256;
 
 /// Why it ended.
 enum End {
@@ -40,7 +36,7 @@ enum End {
 
 /// Follows, reports, and gives the exit code.
 pub fn run(args: &FollowArgs) -> Result<u8> {
-    let inputs = inputs(args)?;
+    let inputs = inputs(&args.inputs)?;
     if args.tee && !inputs.iter().any(|i| i == "-") {
         bail!("--tee passes standard input through; add `-` to what is followed");
     }
@@ -50,38 +46,27 @@ pub fn run(args: &FollowArgs) -> Result<u8> {
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
     let expected = expectations(&args.expect)?;
-    let (wake, woken) = sync_channel(BATCH);
-    stop_on_signals(&wake)?;
-    let mut session = Session::new(args, &inputs, expected, wake, woken);
+    let feed = Feed::new(&inputs, args.poll, args.tee, None)?;
+    let show = Show::new(args.quiet);
+    show.awaited(&feed.follower.awaited().into_iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect::<Vec<_>>());
+    let now = Instant::now();
+    let mut session = Session { args, expected, feed, show, started: now, look_from: now, stalled: false };
     let (end, analysis) = session.run();
     session.show.clear();
-    let code = code(&end, &analysis, &session.follower, args);
+    let code = code(&end, &analysis, &session.feed.follower, args);
     write(args, &analysis)?;
     Ok(code)
 }
 
-fn inputs(args: &FollowArgs) -> Result<Vec<String>> {
-    if args.inputs.is_empty() {
+/// What to follow; standard input if nothing is named and it is no terminal.
+pub(super) fn inputs(names: &[PathBuf]) -> Result<Vec<String>> {
+    if names.is_empty() {
         if io::stdin().is_terminal() {
-            bail!("nothing to follow; name files or directories, or send a log through a pipe");
+            bail!("no input; name files or directories, or send a log through a pipe");
         }
         return Ok(vec!["-".to_owned()]);
     }
-    args.inputs.iter().map(|p| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", p.display()))).collect()
-}
-
-/// The first signal asks for the report, the second ends at once.
-fn stop_on_signals(wake: &SyncSender<Wake>) -> Result<()> {
-    let asked = AtomicBool::new(false);
-    let wake = wake.clone();
-    ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        // A full channel is drained soon.
-        let _ = wake.send(Wake::Stop);
-    })
-    .map_err(|e| anyhow!("signals cannot be caught ({e})"))
+    names.iter().map(|p| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", p.display()))).collect()
 }
 
 fn code(end: &End, analysis: &Analysis, follower: &Follower, args: &FollowArgs) -> u8 {
@@ -130,201 +115,84 @@ fn write(args: &FollowArgs, analysis: &Analysis) -> Result<()> {
 struct Session<'a> {
     args: &'a FollowArgs,
     expected: Expectations,
-    follower: Follower,
-    watch: Watch,
-    pace: Pace,
+    feed: Feed,
     show: Show,
-    wake: SyncSender<Wake>,
-    woken: Receiver<Wake>,
     started: Instant,
     /// The next look may not come earlier.
     look_from: Instant,
-    /// Something was read since the last look.
-    changed: bool,
-    /// There is more to read at once.
-    more: bool,
-    /// Folders may hold new files.
-    rescan: bool,
-    stop: bool,
     /// The silence of the last look counted as a stall already.
     stalled: bool,
 }
 
-impl<'a> Session<'a> {
-    fn new(args: &'a FollowArgs, inputs: &[String], expected: Expectations, wake: SyncSender<Wake>, woken: Receiver<Wake>) -> Self {
-        let now = Instant::now();
-        let mut session = Self {
-            args,
-            expected,
-            follower: Follower::new(inputs),
-            watch: Watch::new(wake.clone(), args.poll.is_some()),
-            pace: Pace::new(args.poll),
-            show: Show::new(args.quiet),
-            wake,
-            woken,
-            started: now,
-            look_from: now,
-            changed: true,
-            more: false,
-            rescan: false,
-            stop: false,
-            stalled: false,
-        };
-        if session.follower.has_stdin() {
-            let tee: Option<Box<dyn Write + Send>> = args.tee.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
-            Pipe::spawn(0, Box::new(io::stdin()), tee, session.wake.clone());
-        }
-        session.scan();
-        let awaited = session.follower.awaited().into_iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect::<Vec<_>>();
-        session.show.awaited(&awaited);
-        session
-    }
-
-    fn scan(&mut self) {
-        let folders = self.follower.scan();
-        self.watch.cover(&folders);
-        for (number, path) in self.follower.take_pipes() {
-            // Opening a pipe may wait for its writer; that is the reader's business.
-            let wake = self.wake.clone();
-            std::thread::spawn(move || match File::open(&path) {
-                Ok(file) => Pipe::spawn(number, Box::new(file), None, wake),
-                Err(error) => {
-                    let _ = wake.send(Wake::PipeEnd(number, Some(error.to_string())));
-                }
-            });
-        }
-    }
-
+impl Session<'_> {
     fn run(&mut self) -> (End, Analysis) {
         loop {
-            self.read();
+            self.feed.read();
             let now = Instant::now();
-            if now >= self.look_from && (self.changed || self.is_ripe(now)) {
+            if now >= self.look_from && (self.feed.changed || self.is_ripe(now)) {
                 let analysis = self.look(now);
                 let gate = self.args.until.map(|until| Gate { until });
                 if let Some(passed) = gate.and_then(|g| g.check(&analysis, &self.expected)) {
                     return (End::Gate(passed), analysis);
                 }
             }
-            if self.stop || (self.follower.ended() && !self.more) {
-                return (End::Stopped, self.last_look());
+            if self.feed.stop || self.feed.ended() {
+                return (End::Stopped, self.last_look(false));
             }
             if self.args.timeout.is_some_and(|t| self.started.elapsed() >= t) {
-                return (End::TimedOut, self.last_look());
+                return (End::TimedOut, self.last_look(self.args.until.is_some()));
             }
-            self.wait();
+            self.feed.wait(self.due(now));
+            self.show.tick(&self.feed.follower, self.started.elapsed());
         }
     }
 
-    /// Reads what is new.
-    fn read(&mut self) {
-        let now = Instant::now();
-        let round = now >= self.pace.next();
-        if round {
-            self.follower.mark_all();
-        }
-        if (round || self.rescan) && self.follower.folders_changed() {
-            self.scan();
-        }
-        self.rescan = false;
-        let look = self.follower.read();
-        self.changed |= look.grew;
-        self.more = look.more;
-        if round {
-            self.pace.done(now, look.grew, now.elapsed().min(Duration::from_millis(50)));
-        }
+    fn silence(&self, now: Instant) -> Duration {
+        self.feed.follower.progress().silence(now)
     }
 
     /// An unfinished line has waited long enough, or the silence has become a stall.
     fn is_ripe(&self, now: Instant) -> bool {
-        let line = self.follower.ripe().is_some_and(|at| at <= now && at > self.look_from);
-        line || (!self.stalled && self.follower.progress().silence(now) >= self.args.stall)
+        let line = self.feed.follower.ripe().is_some_and(|at| at <= now && at > self.look_from);
+        line || (!self.stalled && self.silence(now) >= self.args.stall)
+    }
+
+    /// When there is something to do although nothing was written.
+    fn due(&self, now: Instant) -> Option<Instant> {
+        let follower = &self.feed.follower;
+        let look = self.feed.changed.then_some(self.look_from);
+        let line = follower.ripe().filter(|at| *at > self.look_from);
+        let stall = (!self.stalled).then(|| (follower.progress().at() + self.args.stall).max(self.look_from));
+        let timeout = self.args.timeout.map(|t| self.started + t);
+        [look, line, stall, timeout, self.show.next(now)].into_iter().flatten().min()
     }
 
     fn look(&mut self, now: Instant) -> Analysis {
-        self.changed = false;
-        self.stalled = self.follower.progress().silence(now) >= self.args.stall;
-        let (stall, expected) = (self.args.stall, &self.expected);
-        let analysis = self.follower.analyze(now, Some(stall), |job| rules::run_expecting(job, expected));
-        self.stalled &= self.follower.progress().silence(now) >= self.args.stall;
-        self.show.look(&analysis, &self.follower, self.started.elapsed());
-        let cost = now.elapsed();
-        self.look_from = Instant::now() + cost.saturating_mul(LOOK_SHARE).clamp(LOOK, LOOK_MOST);
+        self.feed.changed = false;
+        let expected = &self.expected;
+        let analysis = self.feed.follower.analyze(now, Some(self.args.stall), |job| rules::run_expecting(job, expected));
+        self.stalled = self.silence(now) >= self.args.stall;
+        self.show.look(&analysis, &self.feed.follower, self.started.elapsed());
+        self.look_from = Instant::now() + now.elapsed().saturating_mul(LOOK_SHARE).clamp(LOOK, LOOK_MOST);
         analysis
     }
 
     /// Reads what is left and looks once more. A job that hung until the end still hangs; any other is seen as it
     /// would be from its logs alone.
-    fn last_look(&mut self) -> Analysis {
-        self.scan();
-        for _ in 0..LAST_ROUNDS {
-            self.follower.mark_all();
-            while let Ok(message) = self.woken.try_recv() {
-                self.take(message);
-            }
-            let look = self.follower.read();
-            if !look.more {
-                break;
-            }
-        }
+    fn last_look(&mut self, live: bool) -> Analysis {
+        self.feed.read_rest();
         let now = Instant::now();
-        let hangs = self.follower.progress().silence(now) >= self.args.stall || self.args.until.is_some();
-        let (stall, expected) = (hangs.then_some(self.args.stall), &self.expected);
-        let mut analysis = self.follower.analyze(now, stall, |job| rules::run_expecting(job, expected));
+        let live = live || (self.silence(now) >= self.args.stall && !self.feed.ended());
+        let expected = &self.expected;
+        let mut analysis = self.feed.follower.analyze(now, live.then_some(self.args.stall), |job| rules::run_expecting(job, expected));
         if let Some(until) = self.args.until {
-            analysis.notes.extend(Gate { until }.missing(&analysis, &self.expected));
-            analysis.notes.dedup();
+            for missing in (Gate { until }).missing(&analysis, &self.expected) {
+                if !analysis.notes.contains(&missing) {
+                    analysis.notes.push(missing);
+                }
+            }
         }
-        self.show.look(&analysis, &self.follower, self.started.elapsed());
+        self.show.look(&analysis, &self.feed.follower, self.started.elapsed());
         analysis
-    }
-
-    /// Sleeps until something happens or is due.
-    fn wait(&mut self) {
-        let now = Instant::now();
-        let mut until = self.pace.next();
-        if self.more {
-            until = now;
-        }
-        if self.changed {
-            until = until.min(self.look_from);
-        }
-        if let Some(ripe) = self.follower.ripe().filter(|at| *at > self.look_from) {
-            until = until.min(ripe);
-        }
-        if !self.stalled {
-            until = until.min((self.follower.progress().at() + self.args.stall).max(self.look_from));
-        }
-        if let Some(timeout) = self.args.timeout {
-            until = until.min(self.started + timeout);
-        }
-        if let Some(redraw) = self.show.next(now) {
-            until = until.min(redraw);
-        }
-        if let Ok(message) = self.woken.recv_timeout(until.saturating_duration_since(now)) {
-            self.take(message);
-            for message in self.woken.try_iter().take(BATCH).collect::<Vec<_>>() {
-                self.take(message);
-            }
-        }
-        self.show.tick(&self.follower, self.started.elapsed());
-    }
-
-    fn take(&mut self, message: Wake) {
-        match message {
-            Wake::Stop => self.stop = true,
-            Wake::Pipe(number, bytes) => {
-                self.follower.feed(number, &bytes);
-                self.changed = true;
-            }
-            Wake::PipeEnd(number, error) => {
-                self.follower.end(number, error);
-                self.changed = true;
-            }
-            Wake::Changed => {
-                let news = self.watch.take();
-                self.rescan |= self.follower.hear(&news);
-            }
-        }
     }
 }

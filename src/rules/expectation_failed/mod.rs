@@ -27,8 +27,8 @@ pub const RULE: Rule = Rule {
 /// What became of the expectations.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// One finding for every expectation that is violated.
-    pub findings: Vec<Finding>,
+    /// One finding for every expectation that is violated, with the causes that would explain it.
+    pub findings: Vec<(Finding, &'static [&'static str])>,
     /// What the logs do not decide, with the setting that would.
     pub undecided: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub fn judge(ask: Ask<'_>, expected: &Expectations) -> Judgement {
             let now = if early { "the logs show fewer so far".to_owned() } else { format!("no line says it; {}", key.setting()) };
             out.undecided.push(format!("Expectation {named} is not decided: {now}."));
         } else if !wrong.is_empty() {
-            out.findings.push(finding(key, expected, &wrong));
+            out.findings.push((finding(key, expected, &wrong), causes(key)));
         }
     }
     out
@@ -59,7 +59,9 @@ fn too_few_yet(key: Key, expected: &Expectations, wrong: &[&Fact]) -> bool {
 }
 
 fn violates(wanted: &[String], key: Key, fact: &Fact) -> bool {
-    let hit = |pattern: &String| fits(pattern, &fact.value) || (key == Key::P2p && fits(&format!("{pattern}/*"), &fact.value)) || (key == Key::Version && same_version(pattern, &fact.value));
+    let hit = |pattern: &String| {
+        fits(pattern, &fact.value) || (key == Key::P2p && fits(&format!("{pattern}/*"), &fact.value)) || (key == Key::Version && same_version(pattern, &fact.value))
+    };
     !wanted.is_empty() && wanted.iter().any(hit) == (key == Key::NoInterface)
 }
 
@@ -94,6 +96,26 @@ fn finding(key: Key, expected: &Expectations, wrong: &[&Fact]) -> Finding {
     finding
 }
 
+/// Causes whose consequence a violated expectation can be.
+fn causes(key: Key) -> &'static [&'static str] {
+    match key {
+        Key::Net | Key::Hca | Key::Link => &["ib-device-missing", "tcp-fallback", "net-plugin-failure"],
+        Key::Gdr => &["tcp-fallback", "gdr-disabled"],
+        Key::P2p => &["slow-intra-node"],
+        Key::Nranks | Key::Nnodes => &["launch-misconfig", "missing-rank"],
+        Key::Version => &["version-mismatch"],
+        Key::NoInterface => &["tcp-fallback", "bootstrap-unreachable"],
+    }
+}
+
+/// Adds the findings, each under its cause where that was found.
+pub fn add(findings: &mut Vec<Finding>, failed: Vec<(Finding, &'static [&'static str])>) {
+    for (mut finding, causes) in failed {
+        finding.caused_by = causes.iter().copied().find(|c| findings.iter().any(|f| f.id == *c && f.severity != Severity::Info));
+        findings.push(finding);
+    }
+}
+
 fn meaning(key: Key) -> &'static str {
     match key {
         Key::Nranks | Key::Nnodes => "Another number of processes or nodes takes part than was planned: the launcher's counts or the list of hosts differ.",
@@ -110,7 +132,9 @@ fn remedy(key: Key, wanted: &str) -> super::Fix {
         Key::Nranks | Key::Nnodes => ("Compare the launcher's counts and hosts with the plan", "env | grep -E 'WORLD_SIZE|NNODES|SLURM_N|OMPI_COMM_WORLD_SIZE'".to_owned()),
         Key::Version => ("Find the library that was loaded", "python -c 'import torch; print(torch.cuda.nccl.version())'; ldconfig -p | grep nccl".to_owned()),
         Key::Net => ("Make the library refuse another network, so that it says why", format!("export NCCL_NET={wanted} NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET")),
-        Key::Hca | Key::Link => ("Bind the devices by their exact names", format!("export NCCL_IB_HCA=={}   # names: ls /sys/class/infiniband", if key == Key::Hca { wanted } else { "DEVICE" })),
+        Key::Hca | Key::Link => {
+            ("Bind the devices by their exact names", format!("export NCCL_IB_HCA=={}   # names: ls /sys/class/infiniband", if key == Key::Hca { wanted } else { "DEVICE" }))
+        }
         Key::Gdr => ("See why GPU Direct was not chosen", "lsmod | grep peermem; nvidia-smi topo -m".to_owned()),
         Key::P2p => ("See how the GPUs are joined", "nvidia-smi topo -m; nvidia-smi topo -p2p rw".to_owned()),
         Key::NoInterface => ("Name the interface of the fabric", "export NCCL_SOCKET_IFNAME==INTERFACE   # names: ip -br addr".to_owned()),
