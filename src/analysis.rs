@@ -1,5 +1,5 @@
 //! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
-//! compute a finding; `analyze`, and later `follow` and digests, all come through here.
+//! compute a finding; `follow` folds and asks in the same way.
 //!
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
@@ -8,9 +8,10 @@ mod refine;
 
 use crate::digest::{Digest, Folder, Parsed, map, map_with};
 use crate::event::UserPatterns;
+use crate::expect::Expectations;
 use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
 use crate::job::{Job, Vantage};
-use crate::rules::{self, Analysis, User};
+use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
 use rayon::prelude::*;
 use std::fs::File;
@@ -28,6 +29,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// What the job is held to.
+    pub expect: Expectations,
     /// Compressed files may be read a second time to name the first differing call; plain files always may.
     pub refine: bool,
     /// The user's own rules and silences.
@@ -70,7 +73,7 @@ pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
     let mut job = Job::build(digest, Vantage::PostMortem);
     refine::refine(&mut job, &|job, stream, offset| reopen(job.path(stream), offset, options.refine));
-    Outcome { analysis: rules::run_with(job, options.user.as_deref()), problems }
+    Outcome { analysis: rules::run_with(job, Wishes { user: options.user.as_deref(), expect: Some(&options.expect) }), problems }
 }
 
 /// Analyses texts in memory: (name, content).

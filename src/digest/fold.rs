@@ -17,8 +17,8 @@ const MAX_COMMS: usize = 128;
 /// Most settings of one process.
 const MAX_SETTINGS: usize = 200;
 
-/// Folds one stream.
-#[derive(Debug)]
+/// Folds one stream. A clone can be finished to look at what was folded so far.
+#[derive(Debug, Clone)]
 pub struct Folder {
     /// The stream's facts.
     pub info: StreamInfo,

@@ -12,7 +12,7 @@ const MAX_RANKS: usize = 8;
 pub type Fact = (&'static str, String, Sample);
 
 /// Where in a report the stream is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Report {
     comm: String,
     /// `missing`, `dead`, `counts`, `status`; empty elsewhere.

@@ -30,8 +30,10 @@ pub enum Vantage {
     PostMortem,
     /// The logs are being written.
     Live {
-        /// Microseconds since the last line of any stream.
+        /// Microseconds since any stream brought the job forward.
         silent_micros: u64,
+        /// Microseconds of silence from which on it counts as waiting.
+        stall_micros: u64,
     },
 }
 

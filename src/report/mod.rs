@@ -2,6 +2,7 @@
 
 mod clean;
 pub mod json;
+pub mod live;
 mod ranges;
 mod text;
 mod words;
