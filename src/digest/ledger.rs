@@ -18,7 +18,7 @@ const MAX_PER_KIND: usize = 48;
 struct Key {
     kind: String,
     dev: Option<u16>,
-    key: String,
+    values: String,
 }
 
 /// One fact.
@@ -51,7 +51,7 @@ impl From<Vec<Entry>> for Ledger {
     fn from(list: Vec<Entry>) -> Self {
         let mut ledger = Self::default();
         for entry in list.into_iter().take(MAX_ENTRIES) {
-            ledger.entries.insert(Key { kind: entry.kind.clone(), dev: entry.dev, key: entry.key.clone() }, entry);
+            ledger.entries.insert(Key { kind: entry.kind.clone(), dev: entry.dev, values: entry.key.clone() }, entry);
         }
         ledger
     }
@@ -66,7 +66,7 @@ impl From<Ledger> for Vec<Entry> {
 impl Ledger {
     /// Adds one fact; returns false if a bound dropped it.
     pub fn add(&mut self, kind: &str, dev: Option<u16>, key: String, sample: impl FnOnce() -> Sample) -> bool {
-        let key = Key { kind: kind.to_owned(), dev, key };
+        let key = Key { kind: kind.to_owned(), dev, values: key };
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.count += 1;
             let sample = sample();
@@ -80,7 +80,7 @@ impl Ledger {
             return false;
         }
         let sample = sample();
-        let entry = Entry { kind: kind.to_owned(), dev, key: key.key.clone(), count: 1, first: sample.clone(), last: sample.clone(), samples: vec![sample] };
+        let entry = Entry { kind: kind.to_owned(), dev, key: key.values.clone(), count: 1, first: sample.clone(), last: sample.clone(), samples: vec![sample] };
         self.entries.insert(key, entry);
         true
     }
@@ -111,7 +111,7 @@ impl Ledger {
 
     /// Entries of one kind.
     pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Entry> {
-        let from = Key { kind: kind.to_owned(), dev: None, key: String::new() };
+        let from = Key { kind: kind.to_owned(), dev: None, values: String::new() };
         self.entries.range(from..).map(|(_, e)| e).take_while(move |e| e.kind == kind)
     }
 

@@ -78,24 +78,11 @@ impl Catalog {
             if let Some(list) = msg.first_chunk::<3>().and_then(|k| self.by_prefix.get(k)) {
                 list.iter().copied().for_each(&mut consider);
             }
-            self.candidates(&self.nccl, msg, &mut consider);
+            candidates(&self.nccl, msg, &mut consider);
         } else {
-            self.candidates(&self.any, msg, &mut consider);
+            candidates(&self.any, msg, &mut consider);
         }
         best.map(|(_, note)| note)
-    }
-
-    fn candidates(&self, anchors: &Anchors, msg: &[u8], consider: &mut impl FnMut(u16)) {
-        // A shape is tried once a message, however often its anchor occurs.
-        let mut seen = [0u64; MAX_SHAPES / 64];
-        for found in anchors.automaton.find_overlapping_iter(msg) {
-            let index = anchors.shapes[found.pattern().as_usize()];
-            let (word, bit) = (usize::from(index) / 64, 1 << (index % 64));
-            if seen[word] & bit == 0 {
-                seen[word] |= bit;
-                consider(index);
-            }
-        }
     }
 
     /// All rows in table order.
@@ -106,6 +93,20 @@ impl Catalog {
     /// Whether a kind exists.
     pub fn knows(&self, kind: &str) -> bool {
         self.shapes.iter().any(|c| c.shape.kind == kind)
+    }
+}
+
+/// Offers each shape whose anchor stands in `msg` once.
+fn candidates(anchors: &Anchors, msg: &[u8], consider: &mut impl FnMut(u16)) {
+    // A shape is tried once a message, however often its anchor occurs.
+    let mut seen = [0u64; MAX_SHAPES / 64];
+    for found in anchors.automaton.find_overlapping_iter(msg) {
+        let index = anchors.shapes[found.pattern().as_usize()];
+        let (word, bit) = (usize::from(index) / 64, 1 << (index % 64));
+        if seen[word] & bit == 0 {
+            seen[word] |= bit;
+            consider(index);
+        }
     }
 }
 

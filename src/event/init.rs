@@ -121,11 +121,7 @@ pub fn parse(msg: &[u8]) -> Option<Init<'_>> {
             b"parent" => init.parent = hex(words.next()?),
             b"color" => init.color = number(words.next()?),
             // Up to 2.30 the dash of a split's START sticks to the key: `key 0- Init START`.
-            b"key" => {
-                if words.next()?.ends_with(b"-") {
-                    phase = phase_of(words.next(), words.next());
-                }
-            }
+            b"key" if words.next()?.ends_with(b"-") => phase = phase_of(words.next(), words.next()),
             b"nNodes" => init.nnodes = number(words.next()?),
             b"localRanks" => init.local_ranks = number(words.next()?),
             _ => {}

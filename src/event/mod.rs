@@ -81,5 +81,9 @@ pub fn parse<'a>(record: &Record<'a>) -> Option<Event<'a>> {
     if let Some(channel) = channel::parse(msg) {
         return Some(Event::Channel(channel));
     }
+    if let Some(channel) = channel::parse(msg) {
+        // A paste without headers.
+        return Some(Event::Channel(channel));
+    }
     setting::parse_export(msg).map(Event::Setting).or_else(|| catalog().find(msg, Scope::Any).map(Event::Note))
 }

@@ -64,7 +64,7 @@ pub fn parse_export(msg: &[u8]) -> Option<Setting<'_>> {
     }
     let at = memchr::memchr(b'=', text)?;
     let name = &text[..at];
-    let value = text[at + 1..].split(|b| b.is_ascii_whitespace()).next()?;
+    let value = text[at + 1..].split(u8::is_ascii_whitespace).next()?;
     let value = value.strip_prefix(b"\"").and_then(|v| v.strip_suffix(b"\"")).unwrap_or(value);
     (is_name(name) && !value.is_empty()).then_some(Setting { name, value, in_force: false })
 }

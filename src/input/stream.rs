@@ -57,17 +57,14 @@ impl StreamBlocks {
                 }
             }
             if self.skipping {
-                match memchr::memchr(b'\n', buffer) {
-                    Some(end) => {
-                        self.skipping = false;
-                        closes = true;
-                        self.offset += end as u64 + 1;
-                        buffer.drain(..=end);
-                    }
-                    None => {
-                        self.offset += buffer.len() as u64;
-                        buffer.clear();
-                    }
+                if let Some(end) = memchr::memchr(b'\n', buffer) {
+                    self.skipping = false;
+                    closes = true;
+                    self.offset += end as u64 + 1;
+                    buffer.drain(..=end);
+                } else {
+                    self.offset += buffer.len() as u64;
+                    buffer.clear();
                 }
             }
             if let Some(span) = self.cut(buffer, closes) {

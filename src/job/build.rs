@@ -64,7 +64,7 @@ fn library(procs: &[super::Proc]) -> Option<Library> {
 
 /// Versions that frameworks mention.
 fn mentioned(procs: &[super::Proc]) -> impl Iterator<Item = &str> {
-    let kinds = ["vllm.nccl_version", "sglang.nccl_version", "torch.nccl_error", "torch.nccl_version", "torch.terminate", "torch.watchdog_terminated"];
+    let kinds = ["vllm.nccl_version", "sglang.nccl_version", "torch.nccl_error", "torch.nccl_version", "torch.terminate", "torch.watchdog_terminated", "ib.completion"];
     let entries = procs.iter().flat_map(move |p| p.log.ledger.iter().filter(move |e| kinds.contains(&e.kind.as_str())));
     entries.filter_map(|e| e.first.get("version")).filter(|v| v.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -28,9 +28,8 @@ pub fn split(procs: &mut [Proc], comms: &mut [Comm]) -> Vec<Run> {
         return single(procs);
     }
     let starts: Vec<Vec<(u32, Mark)>> = generations.iter().map(|g| first_marks(g, procs)).collect();
-    for p in 0..procs.len() {
-        let run = generations.iter().position(|g| g.contains(&p)).unwrap_or_else(|| by_place(procs[p].log.first.at, procs[p].log.last.at, &starts));
-        procs[p].run = run;
+    for (i, proc) in procs.iter_mut().enumerate() {
+        proc.run = generations.iter().position(|g| g.contains(&i)).unwrap_or_else(|| by_place(proc.log.first.at, proc.log.last.at, &starts));
     }
     for comm in comms.iter_mut() {
         comm.run = comm.members.iter().map(|m| procs[m.proc].run).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! app-crash: The program itself failed first; NCCL's errors follow from it.
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -107,14 +107,15 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let origin = teardown::origin(ask);
-    let trouble = ask.any_of(TROUBLE);
+    let end = teardown::Teardown::of(ask);
+    let before: Vec<Hit<'_>> = teardown::origin(ask).into_iter().chain(teardown::firsts(&ask.any_of(TROUBLE))).collect();
     let hits: Vec<Hit<'_>> = ask
         .any_of(FATAL)
         .into_iter()
-        .filter(|h| !is_messenger(h) && !(h.entry.kind == "app.undefined_symbol" && h.get("symbol").is_some_and(|s| s.starts_with("nccl"))))
-        .filter(|h| !teardown::is_teardown(ask, h))
-        .filter(|h| origin.iter().chain(&trouble).all(|o| comes_first(h, o)))
+        // Two NCCL installations that are mixed have a cause of their own.
+        .filter(|h| h.entry.kind != "app.undefined_symbol" || h.get("symbol").is_none_or(|s| !s.starts_with("nccl")))
+        .filter(|h| h.entry.kind.starts_with("api.") || !is_messenger(h))
+        .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     vec![write(ask, &hits, first)]
@@ -131,6 +132,7 @@ fn comes_first(exception: &Hit<'_>, other: &Hit<'_>) -> bool {
 /// What the program said, short.
 fn words(hit: &Hit<'_>) -> String {
     let text = match hit.entry.kind.as_str() {
+        kind if kind.starts_with("api.") => hit.text().rsplit_once(" WARN ").map_or(hit.text(), |(_, t)| t).to_owned(),
         "app.segfault" => "segmentation fault".to_owned(),
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
@@ -147,11 +149,11 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
     let times: u64 = same.iter().map(Hit::count).sum();
     let who = if ranks.is_empty() { if times > 1 { format!("{times} processes") } else { "A process".to_owned() } } else { ranks_text(&ranks) };
     let confidence = if first.entry.kind.starts_with("api.") { Confidence::Possible } else { Confidence::Likely };
-    let mut title = format!("{who} ended in the program itself: {}", words(&first));
-    if let Some(letter) = title.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    let mut finding = Finding::new("app-crash", Severity::Error, confidence, title);
+    let did = if first.entry.kind.starts_with("api.") { "called the library wrongly" } else { "ended in the program itself" };
+    let title = capital(&format!("{who} {did}: {}", words(&first)));
+    // A refused argument is an error that the caller may have handled.
+    let severity = if confidence == Confidence::Possible { Severity::Warning } else { Severity::Error };
+    let mut finding = Finding::new("app-crash", severity, confidence, title);
     let spread = if times > 1 || ranks.len() > 1 {
         "Several processes say the same, so it is common to all of them and no rank is the culprit."
     } else {

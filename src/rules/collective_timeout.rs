@@ -1,8 +1,9 @@
 //! collective-timeout: A collective timed out, and nothing in the logs says why.
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_text};
 use super::{Cause, Rule, teardown};
+use std::fmt::Write as _;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -29,22 +30,26 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         confidence = Confidence::Possible;
     }
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
-    if teardown::is_teardown(ask, &first) {
+    if teardown::Teardown::of(ask).covers(&first) {
         return Vec::new();
     }
-    vec![write(ask, &hits, first, confidence)]
+    vec![describe(ask, &hits, first, confidence)]
 }
 
 /// The ranks that a record speaks of: torch's own word before the process's.
 fn waiting(hits: &[Hit<'_>]) -> Vec<u32> {
-    let mut ranks: Vec<u32> = hits.iter().filter_map(|h| h.num("pg_rank").and_then(|r| u32::try_from(r).ok()).or_else(|| h.rank())).collect();
+    // A dump signal names the rank that timed out.
+    let mut ranks: Vec<u32> = hits.iter().filter_map(|h| h.num("from").or_else(|| h.num("pg_rank")).and_then(|r| u32::try_from(r).ok()).or_else(|| h.rank())).collect();
     ranks.sort_unstable();
     ranks.dedup();
     ranks
 }
 
-fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence) -> Finding {
-    let waiting = waiting(hits);
+fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence) -> Finding {
+    let stuck: Vec<Hit<'_>> = ask.hits("torch.watchdog_status").into_iter().filter(|h| h.num("enqueued") > h.num("completed")).collect();
+    let idle = idle(ask);
+    let mut waiting = waiting(&hits.iter().copied().chain(stuck).collect::<Vec<_>>());
+    waiting.retain(|r| !idle.contains(r));
     let work = hits.iter().find(|h| h.get("op").is_some()).copied().unwrap_or(first);
     let what = match (work.get("op"), work.get("seq")) {
         (Some(op), Some(seq)) => format!("{op} number {seq}"),
@@ -52,7 +57,6 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence)
         _ => "A collective".to_owned(),
     };
     let after = work.num("timeout_ms").map_or_else(String::new, |ms| format!(" after {} s", ms / 1000));
-    let idle = idle(ask);
     let quiet: Vec<u32> = ask.job.ranks.iter().map(|r| r.rank).filter(|r| !waiting.contains(r) && !idle.contains(r)).collect();
     let mut finding = Finding::new("collective-timeout", Severity::Error, confidence, format!("{what} timed out{after} on {}", ranks_text(&waiting)));
     let mut why = "A collective was enqueued and did not finish in time, and nothing better is known from these logs. The waiting ranks are the victims: look for the rank that did not come, or came late.".to_owned();
@@ -62,9 +66,9 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confidence)
         why.push_str(" Collectives before it had finished, so the transport works: a straggler, a dead rank or a fault in the meantime is more likely than the set-up.");
     }
     if !idle.is_empty() {
-        why.push_str(&format!(" {} had nothing outstanding (all that was enqueued had completed), so they stood elsewhere in the program.", ranks_text(&idle)));
+        let _ = write!(why, " {} had nothing outstanding (all that was enqueued had completed), so they stood elsewhere in the program.", capital(&ranks_text(&idle)));
     } else if !quiet.is_empty() && quiet.len() < waiting.len() {
-        why.push_str(&format!(" {} printed no time-out: look there first.", ranks_text(&quiet)));
+        let _ = write!(why, " {} printed no time-out: look there first.", capital(&ranks_text(&quiet)));
     }
     finding.why = why;
     finding.ranks = waiting;
@@ -81,9 +85,13 @@ fn idle(ask: Ask<'_>) -> Vec<u32> {
     let hits: Vec<Hit<'_>> = ask
         .any_of(&["torch.watchdog_status", "torch.dump_signal"])
         .into_iter()
+        .filter(|h| h.rank().is_some() || h.num("pg_rank").is_some())
         .filter(|h| h.num("enqueued").is_some_and(|n| n > 0) && h.num("enqueued") == h.num("completed"))
         .collect();
-    waiting(&hits)
+    let mut ranks: Vec<u32> = hits.iter().filter_map(|h| h.num("pg_rank").and_then(|r| u32::try_from(r).ok()).or_else(|| h.rank())).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 fn fixes() -> Vec<Fix> {

@@ -21,7 +21,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     ranks.dedup();
     let device = first.get("bus").map_or_else(String::new, |b| format!(" (CUDA device {b})"));
     let mut finding = Finding::new("duplicate-gpu", Severity::Error, Confidence::Certain, format!("{} use one GPU{device}", ranks_text(&ranks)));
-    finding.why = "The library compared the PCI addresses of all ranks and found one GPU twice on one node. It refuses that; the pair exits and the other ranks wait for it for ever or see their connection closed.".to_owned();
+    "The library compared the PCI addresses of all ranks and found one GPU twice on one node. It refuses that; the pair exits and the other ranks wait for it for ever or see their connection closed.".clone_into(&mut finding.why);
     finding.hosts = hosts_of(&hits);
     finding.evidence = hits.iter().take(6).map(Hit::evidence).collect();
     finding.evidence.extend(ask.hits("torch.barrier_device").iter().take(1).map(Hit::evidence));

@@ -57,6 +57,8 @@ fn fold_consequences(findings: &mut [Finding]) {
         let reason = (0..findings.len())
             .filter(|j| *j != i && findings[*j].id != findings[i].id)
             .filter(|j| place(findings[*j].id) < place(findings[i].id) && can_explain(&findings[*j], &findings[i]))
+            // A rule may have named this finding as its own reason.
+            .filter(|j| findings[*j].caused_by != Some(findings[i].id))
             .filter(|j| rule(findings[*j].id).is_some_and(|r| r.explains.contains(&findings[i].id)))
             .min_by_key(|j| (findings[*j].severity, findings[*j].confidence, place(findings[*j].id)));
         findings[i].caused_by = reason.map(|j| findings[j].id);

@@ -23,6 +23,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "system.call_failed",
             "bootstrap.no_interface",
             "shm.error",
+            "app.exception",
+            "torch.nccl_error",
+            "gloo.error",
+            "socket.error",
         ])
         .into_iter()
         .filter(|h| h.entry.kind == "app.fd_limit" || h.text().contains("Too many open files"))

@@ -64,7 +64,12 @@ fn broken(ask: Ask<'_>) -> Option<Finding> {
 
 /// The setting that asks for GPU Direct: a level that lets it happen.
 fn wish(ask: Ask<'_>) -> Option<SettingHit<'_>> {
-    ask.setting_where("NCCL_NET_GDR_LEVEL", |v| !forbids(v)).or_else(|| ask.switched_on("NCCL_IB_CUDA_SUPPORT"))
+    level(ask, |v| !forbids(v)).or_else(|| ask.switched_on("NCCL_IB_CUDA_SUPPORT"))
+}
+
+/// The level under its name of today, or that of 2.4 and older.
+fn level(ask: Ask<'_>, test: impl Fn(&str) -> bool + Copy) -> Option<SettingHit<'_>> {
+    ask.setting_where("NCCL_NET_GDR_LEVEL", test).or_else(|| ask.setting_where("NCCL_IB_GDR_LEVEL", test))
 }
 
 fn forbids(value: &str) -> bool {
@@ -73,7 +78,7 @@ fn forbids(value: &str) -> bool {
 
 /// A level excludes every GPU.
 fn forbidden(ask: Ask<'_>) -> Option<Finding> {
-    let setting = ask.setting_where("NCCL_NET_GDR_LEVEL", forbids)?;
+    let setting = level(ask, forbids)?;
     let far = ask.hits("gdr.disabled");
     let able = states(ask, "Enabled");
     let disabled = states(ask, "Disabled");
@@ -82,21 +87,22 @@ fn forbidden(ask: Ask<'_>) -> Option<Finding> {
         return None;
     }
     let confidence = if able.is_empty() { Confidence::Likely } else { Confidence::Certain };
-    let mut finding = finding(&far, Severity::Warning, confidence, &format!("NCCL_NET_GDR_LEVEL={} forbids GPU Direct RDMA", setting.value));
+    let mut finding = finding(&far, Severity::Warning, confidence, &format!("{}={} forbids GPU Direct RDMA", setting.name, setting.value));
     finding.why = format!(
-        "NCCL_NET_GDR_LEVEL={} was set by the user and excludes every GPU, {}. Data between nodes goes through host memory.",
+        "{}={} was set by the user and excludes every GPU, {}. Data between nodes goes through host memory.",
+        setting.name,
         setting.value,
         if able.is_empty() { "whatever the HCA supports" } else { "although the HCA supports GPU Direct RDMA" }
     );
     finding.evidence.insert(0, setting.evidence());
     finding.evidence.extend(able.first().map(Hit::evidence));
     finding.fixes = vec![Fix {
-        title: "Take NCCL_NET_GDR_LEVEL out".to_owned(),
+        title: format!("Take {} out", setting.name),
         when: "It is a left-over; a level such as PXB or SYS widens what NCCL would choose by itself.".to_owned(),
-        commands: vec!["unset NCCL_NET_GDR_LEVEL".to_owned()],
+        commands: vec![format!("unset {}", setting.name)],
         needs: "nothing".to_owned(),
         cost: "None; if GPU Direct is broken on these nodes the old error comes back.".to_owned(),
-        undo: format!("export NCCL_NET_GDR_LEVEL={}", setting.value),
+        undo: format!("export {}={}", setting.name, setting.value),
     }];
     Some(finding)
 }

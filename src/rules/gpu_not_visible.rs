@@ -1,17 +1,106 @@
 //! gpu-not-visible: The process sees no GPU, or not the one that it asks for.
 
-use super::finding::Finding;
-use super::query::Ask;
+use super::finding::{Confidence, Finding, Severity};
+use super::query::{Ask, Hit, ranks_of, ranks_text};
+use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
+
+const ID: &str = "gpu-not-visible";
 
 /// The rule.
 pub const RULE: Rule = Rule {
-    cause: Cause { id: "gpu-not-visible", aliases: &[], summary: "The process sees no GPU, or not the one that it asks for.", explanation: include_str!("gpu_not_visible.md") },
+    cause: Cause { id: ID, aliases: &[], summary: "The process sees no GPU, or not the one that it asks for.", explanation: include_str!("gpu_not_visible.md") },
     check,
-    explains: &[],
+    explains: &["collective-timeout", "peer-crash", "missing-rank", "bootstrap-unreachable", "app-crash", "stall"],
     only_alone: false,
 };
 
-fn check(_ask: Ask<'_>) -> Vec<Finding> {
-    Vec::new()
+const TEXTS: [&str; 6] = [
+    "no CUDA-capable device is detected",
+    "invalid device ordinal",
+    "Found no NVIDIA driver on your system",
+    "No CUDA GPUs are available",
+    "no ROCm-capable device is detected",
+    "No HIP GPUs are available",
+];
+
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let kinds = ["cuda.failure", "torch.cuda_error", "nccl_tests.failure", "app.exception", "nvml.failed", "nvml.missing", "cuda.no_driver_library", "rocm.smi_failure"];
+    let hits: Vec<Hit<'_>> = ask.any_of(&kinds).into_iter().filter(shows).collect();
+    let told: Vec<Hit<'_>> = hits.iter().copied().filter(|h| !h.entry.kind.starts_with("rocm.") && h.entry.kind != "nvml.missing").collect();
+    // AMD's topology may be hidden and the job still work; alone it is worth no alarm.
+    let (severity, hits) = if told.is_empty() && super::verdict::works(ask) { return Vec::new() } else { (Severity::Error, hits) };
+    let Some(first) = told.first().or(hits.first()) else { return Vec::new() };
+    let ordinal = first.text().contains("invalid device ordinal");
+    let peer = first.entry.first.file.contains("p2p");
+    let who = ranks_text(&ranks_of(&hits));
+    let (title, why) = if ordinal && peer {
+        (
+            format!("{who} cannot open the peer's GPU memory: the peer's GPU is not visible in its process"),
+            "Opening the peer's memory failed with `invalid device ordinal`: every process sees only its own GPU, or the containers do not share the devices. A GPU in a bad state is the alternative.",
+        )
+    } else if ordinal {
+        (
+            format!("{who} asks for a GPU that its process does not see"),
+            "The process asked for a device number beyond the GPUs that it sees: more processes than GPUs, or *_VISIBLE_DEVICES hides some.",
+        )
+    } else {
+        (
+            format!("{who} sees no GPU"),
+            "The process sees no GPU or no driver at all: the job was started without asking for one (--gres, --gpus), the container without the GPU runtime, or *_VISIBLE_DEVICES is empty.",
+        )
+    };
+    let confidence = if told.is_empty() || peer || first.entry.kind == "nvml.failed" { Confidence::Likely } else { Confidence::Certain };
+    let mut finding = Finding::new(ID, severity, confidence, title);
+    prove(&mut finding, &hits);
+    why.clone_into(&mut finding.why);
+    finding.fixes = vec![
+        fix(
+            "Ask for the GPUs when the job is started",
+            "Slurm, Docker, Kubernetes.",
+            &["srun --gpus-per-node=N …", "docker run --gpus all …   # AMD: --device=/dev/kfd --device=/dev/dri", "# Kubernetes: resources.limits: nvidia.com/gpu: N"],
+            "nothing",
+            "none",
+            "",
+        ),
+        fix(
+            "Let every local process see all GPUs of the node, and choose by local rank",
+            "One GPU per process is set by CUDA_VISIBLE_DEVICES or --gpus-per-task.",
+            &["env | grep VISIBLE_DEVICES", "nvidia-smi -L   # inside the job"],
+            "nothing",
+            "none",
+            "",
+        ),
+    ];
+    finding.avoid = lines(&["NCCL_* settings: the library cannot bring a GPU into sight."]);
+    finding.verify = lines(&["nvidia-smi -L   # or rocminfo, inside the container and as the job's user"]);
+    vec![finding]
+}
+
+fn shows(hit: &Hit<'_>) -> bool {
+    match hit.entry.kind.as_str() {
+        "nvml.failed" => ["ERROR_LIBRARY_NOT_FOUND", "Not Found", "No Permission"].iter().any(|t| hit.text().contains(t)),
+        "cuda.no_driver_library" | "nvml.missing" => true,
+        "rocm.smi_failure" => hit.text().contains("topo/nodes") || hit.text().contains("init failure"),
+        _ => TEXTS.iter().any(|t| hit.text().contains(t)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+    use crate::rules::Finding;
+
+    fn found(text: &str) -> Option<Finding> {
+        analyze_texts(&[("rank0.log", text)]).findings.into_iter().find(|f| f.id == super::ID)
+    }
+
+    #[test]
+    fn no_device_is_certain_and_a_peers_device_likely() {
+        let f = found("node1: Test CUDA failure common.cu:893 'no CUDA-capable device is detected'\n").expect("none");
+        assert_eq!(f.confidence, super::Confidence::Certain);
+        let f = found("h1:1:2 [0] transport/p2p.cc:251 NCCL WARN Cuda failure 101 'invalid device ordinal'\n").expect("peer");
+        assert_eq!(f.confidence, super::Confidence::Likely);
+        assert!(found("h1:1:2 [0] transport/p2p.cc:251 NCCL WARN Cuda failure 1 'invalid argument'\n").is_none());
+    }
 }

@@ -19,6 +19,7 @@ fn says_oom(text: &str) -> bool {
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let end = teardown::Teardown::of(ask);
     let hits: Vec<Hit<'_>> = ask
         .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate"])
         .into_iter()
@@ -28,6 +29,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "app.exception" | "app.terminate" => says_oom(h.text()) && ["CUDA", "cuda", "HIP", "hip", "GPU"].iter().any(|w| h.text().contains(w)),
             _ => h.get("text").is_some_and(says_oom),
         })
+        .filter(|h| !end.went_on(h))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     let ranks = ranks_of(&hits);

@@ -1,7 +1,8 @@
 //! What the RDMA rules share: GIDs, link layers, completion statuses, and whose address a peer is.
 
 use super::query::{Ask, Hit};
-use crate::digest::Sample;
+use crate::digest::{Sample, SampleLevel};
+use crate::job::Proc;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -163,6 +164,26 @@ pub fn peer_ip(peer: &str) -> &str {
     peer.split(['<', '%']).next().unwrap_or(peer).trim()
 }
 
+/// A process whose log just ends, without a word of failure or farewell, while others print theirs, and which may be
+/// the peer of one of these failures.
+pub fn silent_peer(ask: Ask<'_>, failures: &[Hit<'_>]) -> Option<usize> {
+    let (loud, silent): (Vec<_>, Vec<_>) = ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
+    let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
+    let hosts: BTreeSet<&str> = silent.iter().map(|(_, p)| p.host.as_str()).collect();
+    // Ranks that a launcher killed are silent too, but then most of them are.
+    let few = silent.len() <= ended || (hosts.len() == 1 && loud.len() >= 2 * silent.len());
+    if !few {
+        return None;
+    }
+    let may_answer_for = |host: &str| failures.iter().any(|f| f.host() != host && f.get("peer").and_then(|p| peer_host(ask, p)).is_none_or(|h| h == host));
+    silent.into_iter().find(|(_, p)| may_answer_for(&p.host)).map(|(i, _)| i)
+}
+
+/// The process said how it ended, or warned of something.
+fn voiced(p: &Proc) -> bool {
+    p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != SampleLevel::Info))
+}
+
 /// The records of an entry: the first ones and the last.
 pub fn records<'a>(hit: &Hit<'a>) -> impl Iterator<Item = &'a Sample> + use<'a> {
     let entry = hit.entry;
@@ -192,24 +213,25 @@ pub fn happenings(ask: Ask<'_>) -> Vec<(Happening, Hit<'_>)> {
 }
 
 /// The words are those of `ibv_event_type_str`.
+const WORDS: [(&str, Happening); 10] = [
+    ("work queue", Happening::Queue),
+    ("CQ error", Happening::Queue),
+    ("SRQ", Happening::Queue),
+    ("catastrophic", Happening::Device),
+    ("fatal", Happening::Device),
+    ("port error", Happening::PortDown),
+    ("port active", Happening::PortActive),
+    ("GID table", Happening::Address),
+    ("LID change", Happening::Address),
+    ("Key change", Happening::Address),
+];
+
 fn happening(hit: &Hit<'_>) -> Option<Happening> {
     if hit.get("object").is_some() {
         return Some(Happening::Queue);
     }
     // `GID table changed` has no event field.
     let Some(event) = hit.get("event") else { return Some(Happening::Address) };
-    const WORDS: [(&str, Happening); 10] = [
-        ("work queue", Happening::Queue),
-        ("CQ error", Happening::Queue),
-        ("SRQ", Happening::Queue),
-        ("catastrophic", Happening::Device),
-        ("fatal", Happening::Device),
-        ("port error", Happening::PortDown),
-        ("port active", Happening::PortActive),
-        ("GID table", Happening::Address),
-        ("LID change", Happening::Address),
-        ("Key change", Happening::Address),
-    ];
     WORDS.iter().find(|(word, _)| event.contains(word)).map(|(_, h)| *h)
 }
 
@@ -270,7 +292,7 @@ pub fn status_of(code: i64) -> Option<&'static Status> {
 }
 
 /// Failed completions with a status that satisfies `test`.
-pub fn completions<'a>(ask: Ask<'a>, test: impl Fn(i64) -> bool) -> Vec<Hit<'a>> {
+pub fn completions(ask: Ask<'_>, test: impl Fn(i64) -> bool) -> Vec<Hit<'_>> {
     ask.hits("ib.completion").into_iter().filter(|h| h.num("status").is_some_and(&test)).collect()
 }
 

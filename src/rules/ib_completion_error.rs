@@ -5,6 +5,7 @@ use super::ib::{self, Happening, Status};
 use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -63,7 +64,9 @@ fn queue_failed(queues: &[Hit<'_>]) -> Finding {
     let hca = queues.iter().find_map(|h| h.get("hca")).unwrap_or("an HCA");
     let title = format!("{}: {hca} reports a fatal error of a queue", subject(queues));
     let mut finding = Finding::new(RULE.cause.id, Severity::Error, Confidence::Certain, title);
-    finding.why = "The driver reports that a queue pair or a completion queue failed (not the port, not the path): a transfer touched memory that it may not touch, or the device ran into an internal error. The kernel log of this node says more.".to_owned();
+    finding.why = String::from(
+        "The driver reports that a queue pair or a completion queue failed (not the port, not the path): a transfer touched memory that it may not touch, or the device ran into an internal error. The kernel log of this node says more.",
+    );
     finding.ranks = ranks_of(queues);
     finding.hosts = hosts_of(queues);
     finding.evidence = queues.iter().take(4).map(Hit::evidence).collect();
@@ -76,7 +79,18 @@ fn queue_failed(queues: &[Hit<'_>]) -> Finding {
 fn only_flushed(ask: Ask<'_>, hits: &[Hit<'_>]) -> Finding {
     let title = format!("{}: RDMA requests were flushed (status 5); the first failure is not in the log", subject(hits));
     let mut finding = base(ask, Confidence::Likely, title, hits, ib::status_of(FLUSHED));
-    finding.why = "Status 5 only says that the queue pair was already in its error state when these requests were thrown away. The first completion with another status, or the event that broke the queue pair, stands above the cut, on another rank or in a log that is missing; a peer that died or a lost link are as possible as a refused transfer.".to_owned();
+    finding.why = String::from(
+        "Status 5 only says that the queue pair was already in its error state when these requests were thrown away. The first completion with another status, or the event that broke the queue pair, stands above the cut, on another rank or in a log that is missing; a peer that died or a lost link are as possible as a refused transfer.",
+    );
+    if let Some(p) = ib::silent_peer(ask, hits) {
+        let proc = &ask.job.procs[p];
+        let who = proc.rank.map_or_else(|| format!("a process on {}", proc.host), |r| format!("rank {r} on {}", proc.host));
+        finding.confidence = Confidence::Possible;
+        finding.caused_by = Some("peer-crash");
+        let _ = write!(finding.why, " The log of {who} just ends while others go on, which makes a dead process the better explanation.");
+    }
+    finding.avoid = vec!["Acting on this status: it tells neither the path nor the buffer that failed.".to_owned()];
+    finding.verify = vec!["The whole logs of all ranks hold a first completion with another status, or an event before it.".to_owned()];
     finding.fixes.insert(
         0,
         Fix {
@@ -177,7 +191,7 @@ fn avoid() -> Vec<String> {
 }
 
 fn verify() -> Vec<String> {
-    vec!["ib_write_bw --use_cuda=0 between the two devices (with GPU memory) runs through; without --use_cuda it tells whether host memory works.".to_owned()]
+    vec!["ib_write_bw between the two devices runs through, first with host memory, then with GPU memory (--use_cuda=GPU).".to_owned()]
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let earlier: Vec<Hit<'_>> = leading.iter().filter(|e| failures.is_empty() || failures.iter().any(|f| before(e.at(), f.at()) != Some(false))).copied().collect();
     let followed = failures.iter().any(|f| before(first, f.at()) != Some(false));
     let back: Vec<Hit<'_>> = ib::happenings(ask).into_iter().filter(|(h, e)| *h == Happening::PortActive && before(first, e.at()) == Some(true)).map(|(_, e)| e).collect();
-    let Some((severity, confidence)) = grade(kind, !failures.is_empty() && followed && !earlier.is_empty(), !back.is_empty()) else { return Vec::new() };
+    let Some((severity, confidence)) = grade(kind, !failures.is_empty() && followed && !earlier.is_empty(), !back.is_empty() || ended_well(ask)) else { return Vec::new() };
     let shown = if earlier.is_empty() { &leading } else { &earlier };
     let mut finding = Finding::new(RULE.cause.id, severity, confidence, title(kind, shown, !back.is_empty()));
     finding.why = why(kind, followed, !back.is_empty());
@@ -66,6 +66,7 @@ fn grade(kind: Kind, failed: bool, back: bool) -> Option<(Severity, Confidence)>
     Some(match (kind, failed, back) {
         (Kind::Device, ..) | (Kind::Down, true, _) => (Severity::Error, Certain),
         (Kind::Cable | Kind::Address, true, _) | (Kind::Down, false, false) => (Severity::Error, Likely),
+        // It came back, or the run ended well without it.
         (Kind::Down, false, true) => (Severity::Warning, Likely),
         (Kind::Address, false, _) => (Severity::Info, Possible),
         // A kernel log tells of every port since the boot; without a failure it is history.
@@ -86,8 +87,15 @@ fn events(ask: Ask<'_>) -> Vec<(Kind, Hit<'_>)> {
             Some((kind, hit))
         })
         .collect();
-    list.extend(ask.any_of(&["kernel.mlx5_link_down", "kernel.mlx5_health"]).into_iter().map(|h| (Kind::Cable, h)));
+    list.extend(ask.hits("kernel.mlx5_health").into_iter().map(|h| (Kind::Device, h)));
+    list.extend(ask.hits("kernel.mlx5_link_down").into_iter().map(|h| (Kind::Cable, h)));
     list
+}
+
+/// Communicators were destroyed in good order, and none was aborted.
+fn ended_well(ask: Ask<'_>) -> bool {
+    let ends: Vec<bool> = ask.procs().flat_map(|(_, p)| p.log.comms.iter().filter_map(|c| c.end.as_ref().map(|(aborted, _)| *aborted))).collect();
+    !ends.is_empty() && ends.iter().all(|aborted| !aborted)
 }
 
 fn failures(ask: Ask<'_>) -> Vec<Hit<'_>> {
@@ -112,12 +120,7 @@ fn place(hits: &[Hit<'_>]) -> (String, String) {
         1 => format!("{}: ", hosts[0]),
         n => format!("{} and {} more: ", hosts[0], n - 1),
     };
-    let hca = match (hcas.len(), hcas.first()) {
-        (1, Some(one)) => (*one).to_owned(),
-        (0, _) | (_, None) => "HCA".to_owned(),
-        (_, Some(one)) => (*one).to_owned(),
-    };
-    (host, hca)
+    (host, hcas.first().map_or_else(|| "HCA".to_owned(), |hca| (*hca).to_owned()))
 }
 
 fn title(kind: Kind, hits: &[Hit<'_>], back: bool) -> String {
@@ -136,7 +139,7 @@ fn why(kind: Kind, followed: bool, back: bool) -> String {
     let mut text = match kind {
         Kind::Device => "The driver reports a catastrophic error of the device: firmware, PCIe or hardware. All its queue pairs are lost.".to_owned(),
         Kind::Down => "The driver reports that the port lost its link. A queue pair survives a few seconds without it, then its transfers end with status 12.".to_owned(),
-        Kind::Cable => "The kernel log says that the network card's link went down or that the card is sick.".to_owned(),
+        Kind::Cable => "The kernel log says that the network card's link went down.".to_owned(),
         Kind::Address => "The driver reports that the port's table of addresses changed: an address of the interface was added, removed or moved (DHCP, NetworkManager, a bond that switched, an operator). Queue pairs that use the old entry die.".to_owned(),
     };
     if followed {

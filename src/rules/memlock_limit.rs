@@ -3,6 +3,7 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule};
+use std::fmt::Write;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -85,7 +86,7 @@ fn why(first: &Hit<'_>, limits: &[Hit<'_>], call: &str) -> String {
         format!("{call} was refused with 'Cannot allocate memory'. RDMA pins host memory, and the process may not pin as much as it needs; it is host memory, not GPU memory.")
     };
     if let Some(limit) = limits.iter().find_map(|h| h.get("value")) {
-        text.push_str(&format!(" The log shows the limit: {limit} where it should say unlimited."));
+        let _ = write!(text, " The log shows the limit: {limit} where it should say unlimited.");
     } else {
         text.push_str(" If `ulimit -l` says unlimited there, the HCA ran out of queue pairs or registrations, or a cgroup limits them.");
     }

@@ -1,7 +1,7 @@
 //! missing-rank: One or more ranks never came, or stopped before the others.
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, evidence, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, evidence, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 use crate::event::Stage;
 use crate::job::rank_of_name;
@@ -20,8 +20,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     found.into_iter().map(complete).collect()
 }
 
-fn new(confidence: Confidence, title: String, why: String, ranks: Vec<u32>, hits: &[Hit<'_>]) -> Finding {
-    let mut f = Finding::new("missing-rank", Severity::Error, confidence, title);
+fn new(confidence: Confidence, title: &str, why: String, ranks: Vec<u32>, hits: &[Hit<'_>]) -> Finding {
+    let mut f = Finding::new("missing-rank", Severity::Error, confidence, capital(title));
     f.why = why;
     f.ranks = ranks;
     f.hosts = hosts_of(hits);
@@ -40,20 +40,26 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
                 "The store on rank 0's node answered and counted {count} of {world} ranks at the barrier, then the time was over. The store works; {} did not come: never started, died before, or went to another address.",
                 plural(world - count)
             );
-            return Some(new(Confidence::Certain, format!("{} of {world} ranks came to the store barrier, {} missing", count, world - count), why, Vec::new(), &barrier));
+            return Some(new(Confidence::Certain, &format!("{} of {world} ranks came to the store barrier, {} missing", count, world - count), why, Vec::new(), &barrier));
         }
     }
     let clients: Vec<Hit<'_>> = ask.hits("torch.store_clients").into_iter().filter(|h| h.num("got") < h.num("want")).collect();
     if let Some(h) = clients.first() {
         let (got, want) = (h.num("got")?, h.num("want")?);
         let why = format!("Rank 0's store waited for {want} clients and {got} connected. The others were not started, or cannot reach this address.");
-        return Some(new(Confidence::Likely, format!("{got} of {want} processes joined the store"), why, Vec::new(), &clients));
+        return Some(new(Confidence::Likely, &format!("{got} of {want} processes joined the store"), why, Vec::new(), &clients));
     }
     let named = ask.hits("torch.missing_ranks");
     if let Some(h) = named.first() {
         let ranks: Vec<u32> = h.get("ranks").unwrap_or("").split(|c: char| !c.is_ascii_digit()).filter_map(|r| r.parse().ok()).collect();
         let why = "A monitored barrier names the ranks that did not reach it in time; all others did.".to_owned();
-        return Some(new(Confidence::Likely, format!("{} did not reach the barrier", ranks_text(&ranks)), why, ranks, &named));
+        return Some(new(Confidence::Likely, &format!("{} did not reach the barrier", ranks_text(&ranks)), why, ranks, &named));
+    }
+    let late: Vec<Hit<'_>> = ask.hits("launcher.rendezvous").into_iter().filter(|h| h.text().contains("RendezvousTimeout")).collect();
+    if !late.is_empty() {
+        let why = "torchrun waited for the minimum number of nodes and they did not all join its rendezvous in time: one was not started, or uses another address, port or id."
+            .to_owned();
+        return Some(new(Confidence::Likely, "Not enough nodes joined torchrun's rendezvous", why, Vec::new(), &late));
     }
     let waits: Vec<Hit<'_>> = ask.any_of(&["torch.store_timeout"]).into_iter().filter(|h| h.text().contains("wait timeout") || h.text().contains("imeout")).collect();
     let first = waits.first()?;
@@ -63,7 +69,7 @@ fn at_the_store(ask: Ask<'_>) -> Option<Finding> {
     let why = format!(
         "The store answered, but the awaited key was never set: {who} did not come to this collective. It may be gone, still busy elsewhere (loading, caching), or on another path through the program."
     );
-    Some(new(Confidence::Likely, format!("{} waited at the store for {who}, which did not come", ranks_text(&ranks_of(&waits))), why, ranks, &waits))
+    Some(new(Confidence::Likely, &format!("{} waited at the store for {who}, which did not come", ranks_text(&ranks_of(&waits))), why, ranks, &waits))
 }
 
 fn plural(n: i64) -> String {
@@ -88,7 +94,7 @@ fn at_the_launcher(ask: Ask<'_>) -> Option<Finding> {
         "The launcher reports that {} exited with an error and never took part in NCCL; the others ran on until they were ended from outside. A rendezvous without this rank cannot complete. The rank's own last lines say why its command failed.",
         ranks_text(&ranks)
     );
-    Some(new(Confidence::Likely, format!("{} exited before the rendezvous; the others waited for it", ranks_text(&ranks)), why, ranks, &hits))
+    Some(new(Confidence::Likely, &format!("{} exited before the rendezvous; the others waited for it", ranks_text(&ranks)), why, ranks, &hits))
 }
 
 /// All ranks with a log stand in the bootstrap, and some have none.
@@ -122,7 +128,7 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
         "missing-rank",
         Severity::Error,
         confidence,
-        format!("{} did not come; {} wait in the bootstrap", upper(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
+        format!("{} did not come; {} wait in the bootstrap", capital(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
     );
     f.why = format!(
         "All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.",
@@ -131,14 +137,6 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     f.ranks = absent;
     f.evidence = last_lines(ask);
     Some(f)
-}
-
-fn upper(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(letter) = text.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    text
 }
 
 fn last_lines(ask: Ask<'_>) -> Vec<Evidence> {
@@ -156,7 +154,7 @@ fn at_lightning(ask: Ask<'_>) -> Option<Finding> {
     let absent: Vec<u32> = (0..world).filter(|r| !seen.contains(r)).filter_map(|r| u32::try_from(r).ok()).collect();
     let why =
         "Each process announces itself when it starts the rendezvous, and the line that all have met is missing. Processes that log elsewhere are the alternative.".to_owned();
-    Some(new(Confidence::Possible, format!("{} of {world} processes announced themselves", seen.len()), why, absent, &hits))
+    Some(new(Confidence::Possible, &format!("{} of {world} processes announced themselves", seen.len()), why, absent, &hits))
 }
 
 fn complete(mut f: Finding) -> Finding {

@@ -35,6 +35,7 @@ mod p2p_iommu_acs_hang;
 mod peer_crash;
 mod rail_topology;
 mod rccl_sdma_rdna;
+mod remedy;
 mod roce_qp_gid_mtu;
 mod shm_too_small;
 mod slow_intra_node;
@@ -44,6 +45,7 @@ mod teardown;
 mod topology_error;
 mod verdict;
 mod version_mismatch;
+mod waiting;
 mod workaround_left;
 
 pub mod query;

@@ -173,6 +173,11 @@ pub fn carriers<'a>(ask: Ask<'a>, procs: &BTreeSet<usize>) -> Vec<Interface<'a>>
     found
 }
 
+/// A title with its last part, which is left out where the whole would be too long for one line.
+pub fn fit(title: String, tail: &str) -> String {
+    if title.chars().count() + tail.chars().count() > 100 { title } else { title + tail }
+}
+
 /// `eth0`, `eth0 and eth1`, `eth0, eth1 and 6 more`.
 pub fn names_text(names: &[&str]) -> String {
     match names {

@@ -1,6 +1,6 @@
 //! What was missing in the logs and how to get it; what is good about a healthy run.
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Confidence, Finding, Verdict};
 use super::query::{Ask, ranges};
 use crate::event::Stage;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub fn write(ask: Ask<'_>, findings: &[Finding], verdict: Verdict) -> Vec<String
     coverage(ask, &mut notes);
     if !findings.is_empty() || verdict == Verdict::Inconclusive {
         buffered(ask, &mut notes);
-        hidden(ask, &mut notes);
+        hidden(ask, findings, verdict, &mut notes);
     }
     notes
 }
@@ -80,10 +80,13 @@ fn buffered(ask: Ask<'_>, notes: &mut Vec<String>) {
     }
 }
 
-fn hidden(ask: Ask<'_>, notes: &mut Vec<String>) {
+/// Lines of subsystems that were off, where they could have decided something.
+fn hidden(ask: Ask<'_>, findings: &[Finding], verdict: Verdict, notes: &mut Vec<String>) {
+    const OF_THE_NETWORK: [&str; 7] = ["tcp-fallback", "roce-qp-gid-mtu", "ib-completion-error", "ib-device-missing", "rail-topology", "gdr-disabled", "stall"];
+    let open = verdict == Verdict::Inconclusive || findings.iter().any(|f| f.is_root() && f.confidence != Confidence::Certain && OF_THE_NETWORK.contains(&f.id));
     let nccl = ask.job.procs.iter().any(|p| p.nccl);
     let net_lines = ask.any_of(&["ib.qp_info", "gdr.enabled", "gdr.disabled"]);
-    if nccl && ask.multi_node() && net_lines.is_empty() {
+    if open && nccl && ask.multi_node() && net_lines.is_empty() {
         notes.push("Queue pair, GID and GPU Direct lines are not in these logs; NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET shows them.".to_owned());
     }
 }

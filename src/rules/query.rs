@@ -282,6 +282,15 @@ pub fn ranks_text(ranks: &[u32]) -> String {
     }
 }
 
+/// The text with its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(letter) = text.get_mut(0..1) {
+        letter.make_ascii_uppercase();
+    }
+    text
+}
+
 /// The ranks of hits, ascending, each once.
 pub fn ranks_of(hits: &[Hit<'_>]) -> Vec<u32> {
     hits.iter().filter_map(Hit::rank).collect::<BTreeSet<_>>().into_iter().collect()

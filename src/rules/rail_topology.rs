@@ -29,9 +29,11 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 
 /// RoCE on one end, InfiniBand on the other.
 fn link_types(ask: Ask<'_>, hits: &[Hit<'_>]) -> Finding {
-    let title = format!("{}: HCAs of different link types were paired (RoCE and InfiniBand)", subject(hits));
+    let title = format!("{}: HCAs of different link types were joined (RoCE and InfiniBand)", subject(hits));
     let mut finding = Finding::new(RULE.cause.id, Severity::Error, Confidence::Certain, title);
-    finding.why = "NCCL says that the devices of the two ends cannot be connected because one is RoCE and the other InfiniBand. The nodes list their HCAs in another order, or one node lacks a device.".to_owned();
+    finding.why = String::from(
+        "NCCL refuses to connect or merge devices of which one is RoCE and the other InfiniBand. The nodes list their HCAs in another order, one node lacks a device, or devices of both kinds were to be used as one.",
+    );
     fill(&mut finding, hits);
     let devices: Vec<String> = ib::used(&ask.hits("ib.using")).into_iter().map(|d| d.name).collect();
     finding.fixes = vec![Fix {
@@ -164,7 +166,9 @@ mod tests {
 
     #[test]
     fn unlike_link_types_are_named() {
-        let list = findings("hosta:7:8 [0] transport/net_ib.cc:900 NCCL WARN NET/IB : Can't connect net devices with different link_layer. i.e. remote ibv_qp link_layer\n");
-        assert!(list.iter().all(|f| f.id != "roce-qp-gid-mtu"));
+        let list = findings(
+            "hosta:7:8 [0] transport/net_ib.cc:900 NCCL WARN NET/IB : Can't connect net devices with different link_layer. i=0 remMeta.ndevs=1 link_layer=2 rem_link_layer=1\n",
+        );
+        assert_eq!(list.first().map(|f| f.id), Some("rail-topology"));
     }
 }

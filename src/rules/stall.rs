@@ -1,8 +1,9 @@
 //! stall: Ranks wait, and nothing in the logs says why.
 
-use super::finding::Finding;
-use super::query::Ask;
-use super::{Cause, Rule};
+use super::finding::{Confidence, Evidence, Finding, Severity};
+use super::query::{Ask, Hit, ranks_of, ranks_text};
+use super::remedy::{fix, lines};
+use super::{Cause, Rule, waiting};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -12,6 +13,141 @@ pub const RULE: Rule = Rule {
     only_alone: true,
 };
 
-fn check(_ask: Ask<'_>) -> Vec<Finding> {
-    Vec::new()
+/// What the waiting looks like.
+struct Wait {
+    title: String,
+    why: String,
+    ranks: Vec<u32>,
+    proof: Vec<Evidence>,
+}
+
+fn check(ask: Ask<'_>) -> Vec<Finding> {
+    if waiting::failed(ask) {
+        return Vec::new();
+    }
+    let found = beat(ask).or_else(|| silence(ask)).or_else(|| tail(ask)).or_else(|| inside(ask));
+    let Some(wait) = found else { return Vec::new() };
+    let mut finding = Finding::new("stall", Severity::Warning, Confidence::Possible, wait.title);
+    finding.why = wait.why;
+    finding.ranks = wait.ranks;
+    finding.hosts = ask.hosts().into_iter().map(str::to_owned).collect();
+    finding.evidence = wait.proof;
+    finding.fixes = vec![fix(
+        "Get a log that shows where each rank stands",
+        "First; it costs one more run.",
+        &["export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH", "export NCCL_DEBUG_FILE=nccl.%h.%p.log PYTHONUNBUFFERED=1"],
+        "nothing",
+        "a larger log",
+        "unset NCCL_DEBUG NCCL_DEBUG_SUBSYS NCCL_DEBUG_FILE",
+    )];
+    finding.avoid = lines(&["Raising time-outs before it is known what the ranks wait for."]);
+    finding.verify = lines(&["py-spy dump --pid PID   # on every rank: the one whose stack differs is the one the others wait for", "nvidia-smi   # 100 % on all GPUs: they stand in a collective; 0 % on one: it never called it"]);
+    vec![finding]
+}
+
+/// A front process reports that it waits.
+fn beat(ask: Ask<'_>) -> Option<Wait> {
+    let hits = waiting::beats(ask);
+    let first = hits.first()?;
+    if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver"]).iter().any(|h| h.at() > first.at()) {
+        return None;
+    }
+    let count: u64 = hits.iter().map(Hit::count).sum();
+    let (who, note) = match first.entry.kind.as_str() {
+        "tgi.shard_wait" => ("the launcher waits for its shards", "It is printed every ten seconds during a normal model load too, so only its length tells: minutes are normal, a quarter of an hour is not."),
+        "vllm.core_wait" => ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells."),
+        "horovod.stall" => ("some ranks called a collective that others have not called", "Horovod names the ranks that are missing."),
+        _ => ("a worker does not answer its front process", "The beat comes once a minute. It speaks of the framework's own message queue: neither of the size of /dev/shm nor of P2P."),
+    };
+    let named = ranks_of(&hits);
+    let ranks = if named.is_empty() { hits.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect() } else { named };
+    Some(Wait {
+        title: format!("The job waits: {who} ({count} reports), and nothing says why"),
+        why: format!("{note} No line names a cause."),
+        ranks,
+        proof: hits.iter().take(4).map(Hit::evidence).collect(),
+    })
+}
+
+/// A live log that does not grow.
+fn silence(ask: Ask<'_>) -> Option<Wait> {
+    let seconds = waiting::silence(ask)?;
+    if ask.job.ranks.is_empty() {
+        return None;
+    }
+    let stage = ask.job.ranks.iter().map(|r| r.stage).min()?;
+    let behind: Vec<u32> = ask.job.ranks.iter().filter(|r| r.stage == stage).map(|r| r.rank).collect();
+    Some(Wait {
+        title: format!("No log has grown for {seconds} s; {} came least far", ranks_text(&behind)),
+        why: "All ranks are silent. Long silence is normal while a model loads or a long step runs; the rank that came least far is the one to look at first.".to_owned(),
+        proof: ask.job.ranks.iter().filter(|r| r.stage == stage).take(4).map(|r| super::query::evidence(ask.job, Some(r.rank), &r.last)).collect(),
+        ranks: behind,
+    })
+}
+
+/// The framework stopped where NCCL starts.
+fn tail(ask: Ask<'_>) -> Option<Wait> {
+    let tail = waiting::framework_tail(ask)?;
+    Some(Wait {
+        title: "The framework stopped where NCCL starts; the next line is missing".to_owned(),
+        why: "The last stage that was printed comes right before ncclCommInitRank and its first collective. Either a rank did not come or the GPUs do not reach each other.".to_owned(),
+        ranks: tail.next.rank().into_iter().collect(),
+        proof: vec![tail.next.evidence()],
+    })
+}
+
+/// All ranks end inside the same stage of the initialisation.
+fn inside(ask: Ask<'_>) -> Option<Wait> {
+    if let Some(comm) = ask.job.world()
+        && waiting::stopped_connecting(ask, comm)
+    {
+        let ranks: Vec<u32> = waiting::present(comm).into_iter().collect();
+        return Some(Wait {
+            title: format!("{} all end while they connect their channels", ranks_text(&ranks)),
+            why: "Every rank printed its channels and none printed `Connected all rings`: each waits for its peer. The end of a log is a lower bound, for NCCL does not flush its output.".to_owned(),
+            proof: ask.views(comm).filter_map(|(m, l)| l.last.as_ref().map(|s| super::query::evidence(ask.job, m.rank, s))).take(4).collect(),
+            ranks,
+        });
+    }
+    let proof = waiting::stopped_in_bootstrap(ask)?;
+    let mut ranks: Vec<u32> = proof.iter().filter_map(|e| e.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let size = ask.job.nranks.map_or(String::new(), |n| format!(" of {n}"));
+    Some(Wait {
+        title: format!("{} log(s){size} end in the bootstrap: the ranks wait for each other", proof.len()),
+        why: "Every log ends where the ranks meet over TCP, and there is no error. A rank that never started leaves no line anywhere, and the root waits for it without a time-out; a firewall that drops packets looks the same. Count the processes, then try the root's address and port from each host.".to_owned(),
+        ranks,
+        proof: proof.into_iter().take(6).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+    use crate::rules::{Confidence, Severity, Verdict};
+
+    fn start(host: &str, rank: u32) -> String {
+        format!("{host}:50{rank}:50{rank} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO Using network IB\n")
+    }
+
+    #[test]
+    fn beats_without_a_cause() {
+        let text = "2025-01-01T10:00:00.1Z  INFO shard-manager: text_generation_launcher: Waiting for shard to be ready... rank=0\n2025-01-01T10:00:10.1Z  INFO shard-manager: text_generation_launcher: Waiting for shard to be ready... rank=1\n";
+        let a = analyze_texts(&[("tgi.log", text)]);
+        let f = a.findings.iter().find(|f| f.id == "stall").expect("stall");
+        assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
+        assert_eq!(a.verdict, Verdict::Stalled);
+        let ready = format!("{text}2025-01-01T10:01:00.1Z  INFO shard-manager: text_generation_launcher: Shard ready in 60.1s rank=0\n");
+        assert!(analyze_texts(&[("tgi.log", &ready)]).findings.iter().all(|f| f.id != "stall"));
+    }
+
+    #[test]
+    fn all_logs_end_in_the_bootstrap() {
+        let (a, b) = (start("n1", 1), start("n2", 2));
+        let waits = |texts: &[(&str, &str)]| analyze_texts(texts).findings.iter().any(|f| matches!(f.id, "stall" | "missing-rank" | "bootstrap-unreachable"));
+        assert!(waits(&[("rank0.log", &a), ("rank1.log", &b)]));
+        let further = format!("{b}n2:502:502 [0] NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n");
+        assert!(analyze_texts(&[("rank0.log", &a), ("rank1.log", &further)]).findings.iter().all(|f| f.id != "stall"));
+    }
 }

@@ -1,5 +1,6 @@
 //! Helpers on how a run ended: what began the failure, what merely follows it, and what is only the noise of leaving.
 
+use super::network;
 use super::query::{Ask, Hit};
 use crate::digest::Mark;
 use crate::line::Clock;
@@ -43,6 +44,8 @@ pub const ORIGINS: &[&str] = &[
     "ib.create_cq",
     "ib.create_qp",
     "ib.alloc_pd",
+    "ib.query_failed",
+    "ib.call_failed",
     "ib.async_fatal",
     "ib.device_failed",
     "ib.open_failed",
@@ -63,17 +66,50 @@ pub fn order(a: Mark, b: Mark) -> Option<Ordering> {
     (x.clock == y.clock && x.clock != Clock::Boot).then(|| x.micros.cmp(&y.micros))
 }
 
-/// Whether the record belongs to the end of a run whose work was done: a program's own word that it has finished stands
-/// before it, or all communicators of its process were already destroyed.
-pub fn is_teardown(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
-    let finished = ask.any_of(&["mlperf.run_stop", "nccl_tests.done"]);
-    // Without a common order the word of the finished run wins: leaving processes complain, working ones rarely do.
-    if finished.iter().any(|end| order(end.at(), hit.at()).is_none_or(Ordering::is_le)) {
-        return true;
+/// How the run ended, asked once and then held against many records.
+pub struct Teardown<'a> {
+    finished: Vec<Hit<'a>>,
+    alive: Vec<Hit<'a>>,
+}
+
+impl<'a> Teardown<'a> {
+    /// Collects the program's own words that its work is done, or that it still answers.
+    pub fn of(ask: Ask<'a>) -> Self {
+        Self { finished: ask.any_of(&["mlperf.run_stop", "nccl_tests.done"]), alive: ask.any_of(&["mlperf.run_stop", "nccl_tests.done", "vllm.ready", "vllm.tps", "sglang.ready"]) }
     }
-    let comms = &hit.process().log.comms;
-    let destroyed = |c: &crate::digest::CommLog| matches!(&c.end, Some((false, s)) if order(s.at, hit.at()) == Some(Ordering::Less));
-    !comms.is_empty() && comms.iter().all(destroyed)
+
+    /// Whether the record belongs to the end of a run whose work was done: a program's own word that it has finished
+    /// stands before it, or all communicators of its process were already destroyed.
+    pub fn covers(&self, hit: &Hit<'_>) -> bool {
+        // Without a common order the word of the finished run wins: leaving processes complain, working ones rarely do.
+        if self.finished.iter().any(|end| order(end.at(), hit.at()).is_none_or(Ordering::is_le)) {
+            return true;
+        }
+        let comms = &hit.process().log.comms;
+        let destroyed = |c: &crate::digest::CommLog| matches!(&c.end, Some((false, s)) if order(s.at, hit.at()) == Some(Ordering::Less));
+        !comms.is_empty() && comms.iter().all(destroyed)
+    }
+
+    /// Whether the program went on and did its work although the record stands before.
+    pub fn went_on(&self, hit: &Hit<'_>) -> bool {
+        self.alive.iter().any(|h| order(hit.entry.last.at, h.entry.last.at) == Some(Ordering::Less))
+    }
+
+    /// Neither noise at the end nor something that the program survived.
+    pub fn matters(&self, hit: &Hit<'_>) -> bool {
+        !self.covers(hit) && !self.went_on(hit)
+    }
+}
+
+/// The first hit of each stream. Hits come in order of their marks.
+pub fn firsts<'a>(hits: &[Hit<'a>]) -> Vec<Hit<'a>> {
+    let mut list: Vec<Hit<'a>> = Vec::new();
+    for hit in hits {
+        if !list.iter().rev().take(1).any(|h| h.at().stream == hit.at().stream) {
+            list.push(*hit);
+        }
+    }
+    list
 }
 
 /// The first record that begins a failure, if any stands in the logs.
@@ -81,8 +117,14 @@ pub fn origin(ask: Ask<'_>) -> Option<Hit<'_>> {
     ask.any_of(ORIGINS).into_iter().chain(ask.any_of(&["ib.completion"]).into_iter().filter(|h| !matches!(h.num("status"), Some(5 | 12)))).next()
 }
 
+/// No rank has met the others, and connections fail for good: nobody can be lost who was never there.
+pub fn stranded(ask: Ask<'_>) -> bool {
+    !ask.any_of(&["socket.connect_failed", "socket.retries_exceeded"]).is_empty() && !ask.procs().any(|(p, _)| network::bootstrapped(ask, p))
+}
+
 /// The first of `hits` for which no other is known to be earlier.
 pub fn first<'a>(hits: &[Hit<'a>]) -> Option<Hit<'a>> {
+    let hits = firsts(hits);
     hits.iter().copied().find(|h| !hits.iter().any(|o| order(o.at(), h.at()) == Some(Ordering::Less)))
 }
 

@@ -79,6 +79,9 @@ pub const SHAPES: &[Shape] = &[
     // vLLM
     line("vllm.engine_start", "*Initializing a V{engine:d} LLM engine (v{version}) with config:", "vllm/engine", "The engine process is up; nothing of NCCL yet."),
     line("vllm.engine_start", "*Initializing an LLM engine (v{version}) with config:", "vllm/engine", "The engine process is up; nothing of NCCL yet."),
+    line("vllm.executor", "*Reducing Torch parallelism from {threads:d} threads to 1 to avoid", "vllm/executor", "Worker processes are about to start, before NCCL."),
+    line("vllm.executor", "*Setting Triton cache manager to: vllm.", "vllm/triton_utils", "Worker processes are about to start, before NCCL."),
+    line("vllm.executor", "*VLLM_TRACE_FUNCTION is enabled. It will record every function", "vllm/logger.py", "Function traces are on; everything is slower."),
     line("vllm.worker_ready", "*Worker ready; awaiting tasks", "vllm/executor/multiproc_worker_utils.py", "A worker process is up, before NCCL."),
     line(
         "vllm.world",

@@ -75,6 +75,15 @@ pub const SHAPES: &[Shape] = &[
         "0 means that at least one pair of local GPUs has no direct P2P.",
     )
     .at(Stage::Proxy),
+    shape(
+        "init.proxy_up",
+        "Connected to proxy localRank {peer:d} -> connection {text}",
+        "2.12.7",
+        "",
+        "proxy.cc",
+        "The proxy thread answers; says nothing of the connection itself.",
+    )
+    .at(Stage::Proxy),
     shape("init.connected", "Connected {!what}", "2.8.3", "", "transport.cc", "The connections of this kind stand.").at(Stage::Connected),
     shape("init.connected", "rank {rank:d} Connected {!what}", "2.8.3", "", "transport.cc", "The connections of this kind stand.").at(Stage::Connected),
     shape("init.tuned", "threadThresholds {text}", "2.5.6", "", "graph/tuning.cc", "The algorithm thresholds are set.").at(Stage::Tuned),

@@ -42,6 +42,15 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape("transport.none", "No transport found !", "2.5.6", "2.11.4", "transport.cc", "P2P, shared memory and network all refuse a pair.").any(),
+    shape(
+        "net.nic_properties",
+        "NET/IB~: Requested properties for vNic {text}",
+        "2.24.3",
+        "",
+        "transport/net_ib.cc",
+        "The virtual NIC that was asked for does not exist (NIC merging).",
+    )
+    .any(),
     shape("net.nic_properties", "Requested properties for vNic {text}", "2.24.3", "", "transport/net_ib.cc", "The virtual NIC that was asked for does not exist (NIC merging).")
         .any(),
     shape(

@@ -1,5 +1,6 @@
 //! P2P, shared memory, NVLS. Sources: `src/transport/{p2p,shm,nvls}.cc`, `src/graph/paths.cc`, `src/misc/shmutils.cc`.
 
+use super::line;
 use crate::event::shape::{Shape, shape};
 
 const SHM: &str = "A shared memory segment could not be made; 'No space left on device' means that /dev/shm is too small.";
@@ -148,6 +149,13 @@ pub const SHAPES: &[Shape] = &[
     shape("nvls.comm", "NVLS comm {comm} headRank {rank:d} nHeads {count:d}", "2.18.1", "", "transport/nvls.cc", "NVLink SHARP is used."),
     shape("mnnvl.unsupported", "MNNVL {text}not supported on this system{error}", "2.20.3", "2.26.6", "mnnvl.cc", "Multi-node NVLink is there but IMEX is not set up.").any(),
     shape("mnnvl.unsupported", "MNNVL {text}not working on this system{error}", "2.27.3", "", "mnnvl.cc", "Multi-node NVLink is there but IMEX is not set up.").any(),
+    line(
+        "p2p.verification_error",
+        "Verification error @ element {at:d}: val = {got}, ref = {want}",
+        "cuda-samples simpleP2P",
+        "A test of the direct path between two GPUs read other data than was written.",
+    ),
+    line("p2p.verification_error", "*p2p: read/write mismatch{text}", "NCCL diagnostics", "A test of the direct path between two GPUs read other data than was written."),
     shape("topo.dump", "NCCL_TOPO_DUMP_FILE{text}", "2.5.6", "", "graph/topo.cc", "The topology is written to a file."),
     shape(
         "nvls.bind_failed",

@@ -53,6 +53,14 @@ pub const SHAPES: &[Shape] = &[
     shape("proxy.call_failed", "Socket recv failed while polling for opId={id}", "2.17.1", "", "proxy.cc", AFTER),
     shape("proxy.call_failed", "ncclProxyClientGetFd call to tpRank {!peer_rank:d} handle {handle} failed : {code:d}", "2.20.3", "", "proxy.cc", AFTER),
     shape(
+        "proxy.connected",
+        "Connected to proxy localRank {peer:d} -> connection",
+        "2.12.7",
+        "",
+        "proxy.cc",
+        "A rank talks to its proxy thread; says nothing of the connections to other ranks.",
+    ),
+    shape(
         "proxy.closed",
         "[Service thread] Connection closed by localRank {peer:d}",
         "2.12.7",

@@ -30,11 +30,18 @@ fn tagged<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
     Some(rest)
 }
 
-/// `[rank3]:` of torch, `[default3]:` and `[trainer3]:` of torchrun (its number counts on one node).
+/// `[rank3]:` of torch, `[default3]:` and `[trainer3]:` of torchrun (its number counts on one node); `[trainer3|11]:`
+/// where its prefix template adds the rank.
 fn role<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
     let inner = text.strip_prefix(b"[")?;
     let len = inner.iter().take(40).take_while(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-')).count();
     let (rest, n) = number(&inner[len..]).ok()?;
+    if let Some(global) = rest.strip_prefix(b"|") {
+        let (rest, n) = number(global).ok()?;
+        let rest = rest.strip_prefix(b"]:").filter(|_| len > 0)?;
+        wrap.rank = Some(RankHint::Global(n));
+        return Some(rest);
+    }
     let rest = rest.strip_prefix(b"]:").filter(|_| len > 0)?;
     wrap.rank = Some(if &inner[..len] == b"rank" { RankHint::Global(n) } else { RankHint::Local(n) });
     Some(rest)

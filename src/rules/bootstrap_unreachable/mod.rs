@@ -1,6 +1,7 @@
 //! bootstrap-unreachable: A rank cannot reach another at the address it advertises.
 
 mod advice;
+mod framework;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +26,15 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    no_interface(ask).or_else(|| wrong_id(ask)).or_else(|| no_address(ask)).or_else(|| refused(ask)).or_else(|| dead_end(ask)).or_else(|| silent(ask)).into_iter().collect()
+    no_interface(ask)
+        .or_else(|| wrong_id(ask))
+        .or_else(|| no_address(ask))
+        .or_else(|| refused(ask))
+        .or_else(|| framework::check(ask))
+        .or_else(|| dead_end(ask))
+        .or_else(|| silent(ask))
+        .into_iter()
+        .collect()
 }
 
 fn start(confidence: Confidence, severity: Severity, title: String, why: String, hits: &[Hit<'_>]) -> Finding {
@@ -47,13 +56,15 @@ fn no_interface(ask: Ask<'_>) -> Option<Finding> {
     let setting = ask.settings("NCCL_SOCKET_IFNAME").into_iter().find(|s| procs.contains(&s.proc)).or_else(|| ask.settings("NCCL_SOCKET_IFNAME").into_iter().next());
     let place = if hosts_of(&hits).is_empty() { String::new() } else { format!(" on {}", names_text(&hosts_of(&hits).iter().map(String::as_str).collect::<Vec<_>>())) };
     let (title, mut why) = match (&setting, first.get("name")) {
-        (_, Some(name)) => (format!("NCCL_OOB_NET_IFNAME={name} matches no device{place}"), "The out-of-band network was limited to a device that is not there.".to_owned()),
+        (_, Some(name)) => {
+            (network::fit(format!("NCCL_OOB_NET_IFNAME={name} matches no device"), &place), "The out-of-band network was limited to a device that is not there.".to_owned())
+        }
         (Some(s), None) => (
-            format!("NCCL_SOCKET_IFNAME={} matches no interface{place}", s.value),
+            network::fit(format!("NCCL_SOCKET_IFNAME={} matches no interface", s.value), &place),
             format!("NCCL_SOCKET_IFNAME={} lets no network interface of this host pass, so the rank cannot take part in the bootstrap.", s.value),
         ),
         (None, None) => (
-            format!("No network interface fits{place}"),
+            network::fit("No network interface fits".to_owned(), &place),
             "No interface of this host fits NCCL_SOCKET_IFNAME or the address family (NCCL_SOCKET_FAMILY), so the rank cannot take part in the bootstrap.".to_owned(),
         ),
     };
@@ -171,7 +182,7 @@ fn refused(ask: Ask<'_>) -> Option<Finding> {
     let target = hit.get("addr").map(network::host_part).filter(|a| !a.is_empty());
     let owner = target.and_then(|t| advertised(ask, t));
     let bad = owner.as_ref().and_then(|o| complaint(o.1, target.unwrap_or_default()));
-    let exhausted = hit.num("retry").zip(hit.num("max")).is_some_and(|(r, m)| r >= m);
+    let exhausted = hit.entry.last.num("retry").zip(hit.entry.last.num("max")).is_some_and(|(r, m)| r >= m);
     let confidence = if (answer.is_path() && over) || bad.is_some() && over {
         Confidence::Certain
     } else if over || exhausted || bad.is_some() {

@@ -74,3 +74,17 @@ fn a_refusal_after_the_start_is_the_peers_end() {
         + "alpha:50:50 [0] misc/socket.cc:578 NCCL WARN socketPollConnect: connect to 10.2.0.2<38121> returned Connection refused, exceeded error retry count after 35 attempts\n";
     assert!(find(&[("rank0.log", &a)]).is_none());
 }
+
+#[test]
+fn a_store_that_nobody_reaches() {
+    let log = "[rank1]: torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to (10.5.0.1, 29500).\n";
+    let f = find(&[("node1.log", log)]).unwrap();
+    assert_eq!(f.confidence, Confidence::Likely);
+    assert_eq!(f.title, "Rank 1 cannot reach the store at 10.5.0.1:29500");
+}
+
+#[test]
+fn an_interface_that_gloo_does_not_find() {
+    let f = find(&[("node1.log", "RuntimeError: Unable to find address for: enp9s0\n")]).unwrap();
+    assert_eq!(f.confidence, Confidence::Certain);
+}

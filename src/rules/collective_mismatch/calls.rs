@@ -148,7 +148,7 @@ fn difference(job: &Job, comm: &Comm, i: u64, groups: &[(&KeptCall, Vec<&View<'_
     }
     let side: Vec<String> = groups.iter().take(4).map(|(c, l)| format!("rank {} called {}", ranges(&of(l)), words(c))).collect();
     f.why = format!(
-        "The {}. collective{} is not the same on all ranks: {}. All calls before it agree. A collective needs the same operation, size and type on every rank; otherwise it hangs, aborts or gives wrong results.",
+        "Collective call {}{} is not the same on all ranks: {}. All calls before it agree. A collective needs the same operation, size and type on every rank; otherwise it hangs, aborts or gives wrong results.",
         i + 1,
         name(comm),
         side.join("; ")

@@ -4,7 +4,7 @@ mod calls;
 mod watchdog;
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -31,7 +31,7 @@ fn torch_says(ask: Ask<'_>) -> Option<Finding> {
     if let Some(first) = hits.first() {
         let ranks = first.num("rank").and_then(|r| u32::try_from(r).ok()).map_or_else(|| ranks_of(&hits), |r| vec![r]);
         let mut f = Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, format!("{} called another collective than the other ranks", ranks_text(&ranks)));
-        f.why = "torch compared the collectives of all ranks before it issued them and found a difference; its text names both.".to_owned();
+        "torch compared the collectives of all ranks before it issued them and found a difference; its text names both.".clone_into(&mut f.why);
         f.hosts = hosts_of(&hits);
         f.ranks = ranks;
         f.evidence = hits.iter().take(4).map(Hit::evidence).collect();
@@ -47,7 +47,7 @@ fn torch_says(ask: Ask<'_>) -> Option<Finding> {
         Confidence::Likely,
         format!("The ranks' models differ: {} against {} parameters", first.get("params")?, first.get("other_params")?),
     );
-    f.why = "DDP compared the models of the ranks and they have different numbers of parameters, so the ranks would reduce different tensors.".to_owned();
+    "DDP compared the models of the ranks and they have different numbers of parameters, so the ranks would reduce different tensors.".clone_into(&mut f.why);
     f.ranks = ranks_of(&models);
     f.hosts = hosts_of(&models);
     f.evidence = models.iter().take(4).map(Hit::evidence).collect();
@@ -74,6 +74,7 @@ fn truncated(ask: Ask<'_>) -> Option<Finding> {
 }
 
 fn complete(ask: Ask<'_>, mut f: Finding) -> Finding {
+    f.title = capital(&f.title);
     f.evidence.extend(ask.any_of(&["net.socket_truncated", "net.message_truncated"]).iter().take(2).map(Hit::evidence));
     f.fixes = vec![
         Fix {

@@ -31,7 +31,7 @@ fn another_count_on_one_rank_is_named() {
     let odd = ("AllReduce", 512, 7);
     let (confidence, ranks, why) = find(&[log(0, &[A, A, A], "Destroy"), log(1, &[A, odd, A], "Destroy"), log(2, &[A, A, A], "Destroy")]).unwrap();
     assert_eq!((confidence, ranks), (Confidence::Certain, vec![1]));
-    assert!(why.contains("2. collective") && why.contains("512"), "{why}");
+    assert!(why.contains("call 2") && why.contains("512"), "{why}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn differ(row: &[(u32, &Hit<'_>)], seq: i64, confidence: Confidence) -> Finding 
     }
     let side: Vec<String> = groups.iter().map(|(op, ranks)| format!("{} in {op}", ranks_text(ranks))).collect();
     let mut f = Finding::new("collective-mismatch", Severity::Error, confidence, format!("Collective {seq} differs: {}", side.join(", ")));
-    f.why = "torch numbers the collectives of a group, and under this number the ranks stand in different operations, so none of them can finish. Two groups that share the numbers would look alike where the lines do not name the group.".to_owned();
+    "torch numbers the collectives of a group, and under this number the ranks stand in different operations, so none of them can finish. Two groups that share the numbers would look alike where the lines do not name the group.".clone_into(&mut f.why);
     let smallest = groups.values().min_by_key(|l| l.len()).cloned().unwrap_or_default();
     let hits: Vec<Hit<'_>> = row.iter().map(|(_, h)| **h).collect();
     f.hosts = hosts_of(&hits);

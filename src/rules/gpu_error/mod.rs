@@ -4,7 +4,7 @@ mod rocm;
 mod xid;
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -108,18 +108,23 @@ fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
         .collect()
 }
 
-/// Texts that name no reason: `unhandled cuda error`, `initialization error`, other failed CUDA calls.
+/// Texts that name no reason: `unhandled cuda error`, `initialization error`. A failed call whose text has its own
+/// cause is left to that cause.
 fn bare(ask: Ask<'_>) -> Option<Fault<'_>> {
-    let vague = ["initialization error", "invalid resource handle", "invalid device ordinal", "invalid argument", "named symbol not found", "unhandled"];
-    let hit =
-        ask.any_of(&["cuda.failure", "torch.cuda_error"]).into_iter().find(|h| h.get("text").is_some_and(|t| vague.iter().any(|w| t.contains(w)))).or_else(|| {
-            ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))
-        })?;
-    let meaning = hit
-        .get("text")
-        .filter(|_| hit.entry.kind == "cuda.failure")
-        .map_or_else(|| "a CUDA or HIP call failed and the log does not hold its text".to_owned(), |t| format!("a CUDA call failed with '{t}'"));
-    Some(Fault { hit, meaning, hardware: false, confidence: Confidence::Possible })
+    let calls = ask.any_of(&["cuda.failure", "torch.cuda_error"]);
+    if teardown::origin(ask).is_some_and(|o| !matches!(o.entry.kind.as_str(), "cuda.failure" | "torch.cuda_error" | "cuda.alloc_failed")) {
+        return None;
+    }
+    if let Some(first) = calls.first() {
+        let text = first.get("text")?;
+        let vague = ["initialization error", "invalid resource handle", "invalid device ordinal", "invalid argument", "unhandled"];
+        let in_nvls = first.entry.first.file.contains("nvls");
+        let fits = vague.iter().any(|w| text.contains(w)) && (!in_nvls || text.contains("initialization error"));
+        let meaning = format!("a CUDA call failed with '{text}'");
+        return fits.then_some(Fault { hit: *first, meaning, hardware: false, confidence: Confidence::Possible });
+    }
+    let hit = ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))?;
+    Some(Fault { hit, meaning: "a CUDA or HIP call failed and the log does not hold its text".to_owned(), hardware: false, confidence: Confidence::Possible })
 }
 
 fn is_unhandled(text: &str) -> bool {
@@ -137,10 +142,7 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
         ranks = vec![rank];
     }
     let who = if ranks.is_empty() { String::new() } else { format!("{}: ", ranks_text(&ranks)) };
-    let mut title = format!("{who}{}", first.meaning);
-    if let Some(letter) = title.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
+    let title = capital(&format!("{who}{}", first.meaning));
     let mut finding = Finding::new("gpu-error", Severity::Error, best, title.chars().take(100).collect::<String>());
     finding.why = reason(first, best);
     finding.hosts = hosts_of(&[first.hit]);
@@ -153,7 +155,7 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
 }
 
 fn reason(first: &Fault<'_>, grade: Confidence) -> String {
-    let what = &first.meaning;
+    let what = if grade == Confidence::Possible { first.meaning.clone() } else { capital(&first.meaning) };
     match grade {
         Confidence::Possible => {
             format!(

@@ -62,5 +62,5 @@ fn several_radeons(ask: Ask<'_>) -> bool {
     let devices: BTreeSet<u16> = ask.procs().flat_map(|(_, p)| p.log.devices.iter().copied()).collect();
     let faulting: BTreeSet<&str> = ask.hits("kernel.amdgpu_page_fault").iter().filter_map(|h| h.get("device")).collect();
     let ranks = ask.job.nranks.unwrap_or(0);
-    radeon && (ranks > 1 || devices.len() > 1 || faulting.len() > 1 || names.iter().map(|h| h.count()).sum::<u64>() > 1)
+    radeon && (ranks > 1 || devices.len() > 1 || faulting.len() > 1 || names.iter().map(Hit::count).sum::<u64>() > 1)
 }

@@ -3,8 +3,9 @@
 mod who;
 
 use super::finding::{Evidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, evidence, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, evidence, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
+use crate::event::tables::PROOF_OF_COLLECTIVE;
 use std::cmp::Ordering;
 
 /// The rule.
@@ -34,13 +35,17 @@ const DEATHS: &[&str] = &["app.killed", "app.oom_killer", "kernel.oom_kill", "ra
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let gone = teardown::just_ended(ask);
-    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| !teardown::is_teardown(ask, &c.hit)).collect();
-    let deaths = deaths(ask);
+    let end = teardown::Teardown::of(ask);
+    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit)).collect();
+    let deaths: Vec<Hit<'_>> = deaths(ask).into_iter().filter(|h| end.matters(h)).collect();
     if complaints.is_empty() && deaths.is_empty() {
         return Vec::new();
     }
     // Where a failure of another kind began, its rule names it, and the broken connections are its consequence.
-    if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) {
+    if teardown::origin(ask).is_some() || timed_out_before(ask, &complaints) || (deaths.is_empty() && teardown::stranded(ask)) {
+        return Vec::new();
+    }
+    if gone.is_empty() && deaths.is_empty() && never_reached(ask) {
         return Vec::new();
     }
     vec![write(ask, &complaints, &deaths, &gone)]
@@ -48,9 +53,25 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 
 /// Survivors whose time had run out abort and close; who comes later then finds them gone.
 fn timed_out_before(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> bool {
-    let timeouts = ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]);
-    let earlier = |t: &Hit<'_>| complaints.iter().any(|c| teardown::order(c.hit.at(), t.at()) == Some(Ordering::Less));
+    let timeouts = teardown::firsts(&ask.any_of(&["torch.watchdog_timeout", "torch.watchdog_work"]));
+    let said = teardown::firsts(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>());
+    let timed = complaints.iter().filter(|c| c.hit.at().time.is_some()).map(|c| c.hit).min_by_key(|h| h.at().time);
+    let earlier = |t: &Hit<'_>| said.iter().chain(&timed).any(|c| teardown::order(c.at(), t.at()) == Some(Ordering::Less));
     !timeouts.is_empty() && !complaints.is_empty() && !timeouts.iter().all(earlier)
+}
+
+/// A rank that never connected cannot lose anybody: nobody answered at an address before any communicator stood.
+fn never_reached(ask: Ask<'_>) -> bool {
+    ask.any_of(&["socket.retries_exceeded", "socket.connect_failed", "socket.connect_retry", "system.call_failed"]).iter().any(|h| {
+        let tried_out = match h.entry.kind.as_str() {
+            "socket.connect_retry" => h.text().contains("timeout"),
+            "system.call_failed" => h.get("call") == Some("connect"),
+            _ => true,
+        };
+        let log = &h.process().log;
+        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()));
+        tried_out && !worked
+    })
 }
 
 /// `192.0.2.7<40012>`, `node7.example<40012>`, `[2001:db8::7]<1>`, `ip 192.0.2.7, port 1` → the address alone.
@@ -131,7 +152,6 @@ fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
             _ => true,
         })
         .filter(|h| !ordered.iter().any(|o| teardown::order(o.at(), h.at()).is_some_and(Ordering::is_le)))
-        .filter(|h| !teardown::is_teardown(ask, h))
         .collect()
 }
 
@@ -139,16 +159,14 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     let dead = who::decide(ask, complaints, deaths, gone);
     let survivors = ranks_of(&complaints.iter().map(|c| c.hit).collect::<Vec<_>>());
     let survivors: Vec<u32> = survivors.into_iter().filter(|r| !dead.ranks.contains(r)).collect();
-    let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", dead.place) };
-    let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { upper(&ranks_text(&dead.ranks)) };
+    let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", who::short(&dead.place)) };
+    let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { capital(&ranks_text(&dead.ranks)) };
     let how = if dead.by_kernel { "was killed for lack of host memory" } else { "died or left" };
     let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
     let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
-    finding.why = format!(
-        "{} The survivors' errors are consequences, however many they are: {} complained here. What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.",
-        dead.reason,
-        count(complaints)
-    );
+    let victims =
+        if complaints.is_empty() { String::new() } else { format!(" The survivors' errors are consequences, however many they are: {} complained here.", count(complaints)) };
+    finding.why = format!("{}{victims} What ended the process must be read in its own log, in the launcher's exit lines or in the node's kernel log.", dead.reason);
     finding.evidence = dead.evidence;
     finding.evidence.extend(deaths.iter().take(2).map(Hit::evidence));
     finding.evidence.extend(complaints.iter().take(3).map(|c| c.hit.evidence()));
@@ -163,14 +181,6 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     finding.verify =
         vec!["The process's exit code (137 is SIGKILL, 139 SIGSEGV, 143 SIGTERM) and `dmesg -T | grep -i -e 'killed process' -e segfault -e xid` on its node.".to_owned()];
     finding
-}
-
-fn upper(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(letter) = text.get_mut(0..1) {
-        letter.make_ascii_uppercase();
-    }
-    text
 }
 
 fn count(complaints: &[Complaint<'_>]) -> String {

@@ -3,6 +3,7 @@
 use super::super::finding::{Confidence, Evidence};
 use super::super::query::{Ask, Hit};
 use super::Complaint;
+use crate::job::rank_of_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The best answer.
@@ -41,7 +42,7 @@ fn directory(ask: Ask<'_>) -> BTreeMap<String, BTreeSet<u32>> {
 }
 
 /// A host's name without its domain; addresses stay.
-fn short(host: &str) -> &str {
+pub fn short(host: &str) -> &str {
     if host.parse::<std::net::IpAddr>().is_ok() { host } else { host.split('.').next().unwrap_or(host) }
 }
 
@@ -49,7 +50,18 @@ fn short(host: &str) -> &str {
 fn quiet(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> BTreeSet<u32> {
     let loud: BTreeSet<u32> = complaints.iter().filter_map(|c| c.hit.rank()).collect();
     let ended: BTreeSet<u32> = ask.comms().flat_map(|c| ask.views(c).filter(|(_, l)| l.end.is_some()).filter_map(|(m, _)| m.rank).collect::<Vec<_>>()).collect();
-    ask.job.ranks.iter().map(|r| r.rank).filter(|r| !loud.contains(r) && !ended.contains(r)).collect()
+    // A log in which nothing was recognised belongs to its rank by its name alone.
+    let unread = ask.job.streams.iter().filter(|s| s.events == 0 && s.lines > 0).filter_map(|s| rank_of_name(&s.path));
+    ask.job.ranks.iter().map(|r| r.rank).chain(unread).filter(|r| !loud.contains(r) && !ended.contains(r)).collect()
+}
+
+/// Ranks whose own log stops before the first complaint, by clocks that compare, while the others' go on.
+fn stopped_early(ask: Ask<'_>, complaints: &[Complaint<'_>]) -> BTreeSet<u32> {
+    let Some(first) = complaints.iter().filter_map(|c| c.hit.at().time).min() else { return BTreeSet::new() };
+    let own = |stream: u32| ask.job.ranks.iter().filter(|r| r.last.at.stream == stream).count() == 1;
+    let last = |stream: u32| ask.job.streams.get(stream as usize).and_then(|s| s.last_time).filter(|t| t.clock == first.clock);
+    let early: BTreeSet<u32> = ask.job.ranks.iter().filter(|r| last(r.last.at.stream).is_some_and(|t| t < first) && own(r.last.at.stream)).map(|r| r.rank).collect();
+    if early.len() * 2 > ask.job.ranks.len() { BTreeSet::new() } else { early }
 }
 
 /// Decides.
@@ -58,15 +70,16 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
     let names: BTreeSet<&str> = complaints.iter().filter_map(|c| c.peer.as_deref()).collect();
     let named: BTreeSet<u32> = names.iter().filter_map(|n| map.get(short(n))).flatten().copied().collect();
     let quiet = quiet(ask, complaints);
+    let early: BTreeSet<u32> = stopped_early(ask, complaints).intersection(&quiet).copied().collect();
     let gone: BTreeSet<u32> = gone.iter().copied().collect();
     let both: BTreeSet<u32> = named.intersection(&gone).copied().collect();
     let strong = complaints.iter().any(|c| c.strong);
     let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
-    let mut dead = choose(&Signs { named: &named, quiet: &quiet, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
-    if dead.ranks.is_empty() && names.len() == 1 {
-        dead.place = names.iter().next().map(|n| (*n).to_owned()).unwrap_or_default();
-        if named.is_empty() {
-            dead.reason = format!("The survivors name {}, of which there is no log here.", dead.place);
+    let mut dead = choose(&Signs { named: &named, quiet: &quiet, early: &early, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
+    if let (Some(name), 1, true) = (names.first(), names.len(), named.is_empty()) {
+        (*name).clone_into(&mut dead.place);
+        if dead.ranks.is_empty() {
+            dead.reason = format!("The survivors name {name}, of which there is no log here.");
         }
     }
     store_owner(ask, complaints, &mut dead);
@@ -93,6 +106,7 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
 struct Signs<'a> {
     named: &'a BTreeSet<u32>,
     quiet: &'a BTreeSet<u32>,
+    early: &'a BTreeSet<u32>,
     gone: &'a BTreeSet<u32>,
     both: &'a BTreeSet<u32>,
     by_launcher: &'a BTreeSet<u32>,
@@ -120,12 +134,19 @@ fn choose(s: &Signs<'_>) -> Dead {
     if !s.gone.is_empty() {
         return pick(s.gone, Confidence::Likely, "Its log just ends while all others print the end of the communicator. A log that was cut is the alternative.");
     }
+    let named_early: BTreeSet<u32> = s.named.intersection(s.early).copied().collect();
+    if !named_early.is_empty() {
+        return pick(&named_early, Confidence::Likely, "The survivors name its host, and its own log stops before their first complaint.");
+    }
     if !named_quiet.is_empty() {
         return pick(
             &named_quiet,
             Confidence::Likely,
             "The survivors name its host, and its own log ends without any complaint. A broken link between the two hosts is the alternative; then both sides would complain.",
         );
+    }
+    if !s.early.is_empty() && s.named.is_empty() {
+        return pick(s.early, Confidence::Likely, "Its log stops before the first complaint of the others, by the clocks of the lines.");
     }
     let none = BTreeSet::new();
     if s.any_death {
@@ -151,6 +172,6 @@ fn store_owner(ask: Ask<'_>, complaints: &[Complaint<'_>], dead: &mut Dead) {
     let rank0_complains = complaints.iter().any(|c| c.hit.rank() == Some(0));
     if store && dead.ranks.is_empty() && !rank0_complains && !ask.has("torch.not_destroyed") {
         dead.ranks = vec![0];
-        dead.reason = "The store of torch lives in rank 0's process, and the others lost their connection to it.".to_owned();
+        "The store of torch lives in rank 0's process, and the others lost their connection to it.".clone_into(&mut dead.reason);
     }
 }

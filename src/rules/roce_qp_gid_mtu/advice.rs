@@ -19,29 +19,20 @@ pub fn device(facts: &Facts<'_>) -> String {
 /// The fixes, best first.
 pub fn fixes(facts: &Facts<'_>, reading: &Reading) -> Vec<Fix> {
     let hca = device(facts);
-    let mut list = Vec::new();
+    let addresses = || unpin(facts).into_iter().chain([index(&hca)]);
     match reading.fault {
-        Fault::Fabric => return vec![fabric(&hca)],
-        Fault::Mixed => list.push(one_layer(facts)),
-        Fault::Mtu => list.push(mtu(&hca)),
-        _ => {}
+        Fault::Fabric => vec![fabric(&hca)],
+        Fault::Mixed => std::iter::once(one_layer(facts)).chain(addresses()).collect(),
+        Fault::Mtu => std::iter::once(mtu(&hca)).chain(unpin(facts)).chain([one_rail(&hca)]).collect(),
+        Fault::Path => addresses().chain([path(&hca), one_rail(&hca)]).collect(),
+        Fault::NoAnswer => addresses().chain([mtu(&hca), path(&hca), one_rail(&hca)]).collect(),
+        Fault::Gid | Fault::Attribute => addresses().chain([mtu(&hca), one_rail(&hca)]).collect(),
     }
-    list.extend(unpin(facts));
-    if reading.fault != Fault::Mtu {
-        list.push(index(&hca));
-    }
-    if matches!(reading.fault, Fault::Path | Fault::NoAnswer) {
-        list.push(path(&hca));
-    }
-    if reading.fault != Fault::Mtu {
-        list.push(mtu(&hca));
-    }
-    list.push(one_rail(&hca));
-    list
 }
 
 fn unpin(facts: &Facts<'_>) -> Option<Fix> {
-    if facts.pinned.is_empty() {
+    // Older versions do not look for it: without the variable they take index 0.
+    if facts.pinned.is_empty() || facts.ask.version().is_some_and(|v| v < (2, 21, 0)) {
         return None;
     }
     let values: BTreeSet<&str> = facts.pinned.iter().map(|s| s.value).collect();
@@ -85,7 +76,7 @@ fn mtu(hca: &str) -> Fix {
         ],
         needs: "root".to_owned(),
         cost: "The link is interrupted for a moment; every device on the way must carry 9000 bytes. On a direct 200 Gb/s link it was worth 154 to 197 Gb/s.".to_owned(),
-        undo: "sudo ip link set $IF mtu 1500".to_owned(),
+        undo: "Set the value again that `ip link show` printed before.".to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the log says about queue pairs: the failures, the ends that were printed, the pinned index.
 
+use crate::digest::Mark;
 use crate::event::tables::PROOF_OF_COLLECTIVE;
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Ask, Hit, SettingHit};
@@ -100,7 +101,8 @@ impl<'a> Facts<'a> {
 
     /// MTU enums of one device that differ between hosts: (device, value → an end).
     pub fn mtu_mismatch(&self) -> Option<(i64, BTreeMap<i64, &End<'a>>)> {
-        let devices: BTreeSet<i64> = self.ends.iter().map(|e| e.dev).collect();
+        let failing = self.failing_devices();
+        let devices: BTreeSet<i64> = self.ends.iter().map(|e| e.dev).filter(|d| failing.is_empty() || failing.contains(d)).collect();
         devices.into_iter().find_map(|dev| {
             let mut by_host: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
             let mut values = BTreeMap::new();
@@ -111,6 +113,17 @@ impl<'a> Facts<'a> {
             let agree_inside = by_host.values().all(|v| v.len() == 1);
             (by_host.len() > 1 && agree_inside && values.len() > 1).then_some((dev, values))
         })
+    }
+
+    /// Numbers of the devices that failed, where the failures name them and the process listed them.
+    fn failing_devices(&self) -> BTreeSet<i64> {
+        let lists = self.ask.hits("ib.using");
+        let number = |f: &Failure<'_>| {
+            let hca = f.hca?;
+            let own = lists.iter().filter(|h| h.proc == f.hit.proc);
+            own.flat_map(|h| ib::devices(h.get("list").unwrap_or_default())).find(|d| d.name == hca)?.index.map(i64::from)
+        };
+        self.failures.iter().filter_map(number).collect()
     }
 
     /// Indexes that hosts pinned, if they are not the same: index → hosts.
@@ -130,21 +143,23 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Something else killed a rank: its peers see status 12 as well.
+    /// Something else killed a rank: its peers see status 12 as well. What a launcher does to the others afterwards
+    /// does not count.
     pub fn other_death(&self) -> bool {
         const FATAL: [&str; 7] = ["cuda.failure", "torch.oom", "kernel.xid", "kernel.gpu_lost", "app.oom_killer", "kernel.oom_kill", "app.segfault"];
-        self.ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| FATAL.contains(&e.kind.as_str())))
+        let after = |at: Mark| self.failures.iter().any(|f| f.hit.at().stream == at.stream && f.hit.at().line < at.line);
+        self.ask.any_of(&FATAL).iter().any(|h| !after(h.at()))
     }
 
-    /// A rank of another host whose log just ends, without a word of failure or farewell, while others print theirs.
+    /// A process whose log just ends and which may be the peer that no longer answers.
     pub fn silent_peer(&self) -> Option<usize> {
-        let complaining: BTreeSet<&str> = self.failures.iter().map(|f| f.hit.host()).collect();
-        let voiced =
-            |p: &crate::job::Proc| p.log.comms.iter().any(|c| c.end.is_some()) || p.log.ledger.iter().any(|e| e.first.level.is_some_and(|l| l != crate::digest::SampleLevel::Info));
-        let (loud, silent): (Vec<_>, Vec<_>) = self.ask.procs().filter(|(_, p)| p.nccl && !p.log.comms.is_empty()).partition(|(_, p)| voiced(p));
-        let ended = loud.iter().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).count();
-        let elsewhere = |host: &str| complaining.len() == 1 && !complaining.contains(host);
-        (ended > 0 && silent.len() <= ended).then(|| silent.iter().find(|(_, p)| elsewhere(&p.host)).map(|(i, _)| *i)).flatten()
+        let hits: Vec<Hit<'_>> = self.failures.iter().map(|f| f.hit).collect();
+        ib::silent_peer(self.ask, &hits)
+    }
+
+    /// Only transfers failed; connecting went well.
+    pub fn only_unanswered(&self) -> bool {
+        self.failures.iter().all(|f| f.what == What::NoAnswer)
     }
 }
 
@@ -190,8 +205,9 @@ fn failures(ask: Ask<'_>) -> Vec<Failure<'_>> {
 
 /// Retries that no connection followed.
 fn gave_in(hit: Hit<'_>) -> bool {
-    let comms = &hit.process().log.comms;
-    !comms.iter().any(|c| c.connected() || c.end.as_ref().is_some_and(|(aborted, _)| !aborted))
+    let log = &hit.process().log;
+    let connected = log.ledger.of("init.connected").any(|e| e.last.at > hit.entry.last.at);
+    !connected && !log.comms.iter().any(|c| c.end.as_ref().is_some_and(|(aborted, _)| !aborted))
 }
 
 /// Number of an error of which only the text was printed.

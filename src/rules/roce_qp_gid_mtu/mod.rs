@@ -10,6 +10,7 @@ use super::finding::{Finding, Severity};
 use super::query::{Ask, Hit, hosts_of, ranks_of};
 use super::{Cause, Rule};
 use facts::Facts;
+use std::fmt::Write;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -34,10 +35,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let mut finding = Finding::new(RULE.cause.id, Severity::Error, reading.confidence, title);
     finding.ranks = ranks_of(&hits);
     finding.hosts = hosts_of(&hits);
-    finding.why = reading.why.clone();
+    finding.why.clone_from(&reading.why);
     if let Some(peer) = facts.lead().peer {
         let host = super::ib::peer_host(ask, peer).map_or(String::new(), |h| format!(" ({h})"));
-        finding.why.push_str(&format!(" The peer is {}{host}.", super::ib::peer_ip(peer)));
+        let _ = write!(finding.why, " The peer is {}{host}.", super::ib::peer_ip(peer));
     }
     finding.evidence = reading::evidence(&facts);
     finding.evidence.extend(reading.proof.iter().cloned());

@@ -5,6 +5,7 @@ use crate::rules::finding::{Confidence, Evidence};
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Hit, ranks_of, ranks_text};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// What is wrong, for the choice of fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +66,22 @@ pub fn read(facts: &Facts<'_>) -> Reading {
     if facts.layer == Some(Layer::InfiniBand) {
         return infiniband(facts);
     }
-    let certain = classes(facts).or_else(|| empty(facts)).or_else(|| beyond(facts)).or_else(|| mtu(facts)).or_else(|| pinned(facts));
-    if let Some(reading) = certain {
+    if let Some(reading) = classes(facts).or_else(|| empty(facts)).or_else(|| beyond(facts)) {
+        return reading;
+    }
+    if let Some(mut reading) = mtu(facts).or_else(|| pinned(facts)) {
+        // Differing values that data passed with are no proof.
+        if facts.only_unanswered() && (facts.worked_before() || facts.silent_peer().is_some()) {
+            doubt(facts, &mut reading);
+        }
         return reading;
     }
     let likely = mixed(facts).or_else(|| link_local(facts)).or_else(|| subnets(facts)).or_else(|| errno(facts));
-    likely.unwrap_or_else(|| no_answer(facts))
+    let mut reading = likely.unwrap_or_else(|| no_answer(facts));
+    if facts.only_unanswered() {
+        doubt(facts, &mut reading);
+    }
+    reading
 }
 
 /// fe80 on one side, an IPv4 address on the other.
@@ -82,7 +93,9 @@ fn classes(facts: &Facts<'_>) -> Option<Reading> {
             ends.iter().find(|(b, h)| a.dev == b.dev && a.hit.host() != b.hit.host() && g.classes_differ(*h)).map(|(b, h)| (vec![a.hit.evidence(), b.hit.evidence()], *g, *h))
         })
     };
-    let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(across)?;
+    // The lines of other queue pairs count only where the failures do not print their own GIDs.
+    let known = facts.pairs().next().is_some();
+    let (proof, local, remote) = pair.map(|(e, l, r)| (vec![e], l, r)).or_else(|| if known { None } else { across() })?;
     let text = format!(
         "One end uses the GID {local}, the other {remote}. A link-local GID is RoCE v1 (or reaches only its own link), the other is a routable RoCE v2 address: packets of one kind never arrive at the other.{}",
         pinned_words(facts)
@@ -149,7 +162,7 @@ fn mixed(facts: &Facts<'_>) -> Option<Reading> {
     let devices = ib::used(&lists);
     let names = |layer: Layer| devices.iter().filter(|d| d.layer == layer).map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ");
     let why = format!(
-        "NCCL uses InfiniBand devices ({}) and RoCE devices ({}) side by side as if they were rails of one fabric. The RoCE port often has no path to the other node, or only a link-local GID; its transfers get no answer. A dead peer would look the same, so check that all ranks were alive.",
+        "NCCL uses InfiniBand devices ({}) and RoCE devices ({}) side by side as if they were rails of one fabric. The RoCE port often has no path to the other node, or only a link-local GID; its transfers get no answer.",
         names(Layer::InfiniBand),
         names(Layer::Roce)
     );
@@ -161,12 +174,14 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
     let local = |g: Gid| matches!(g, Gid::LinkLocal(_));
     let pair = facts.pairs().any(|(_, l, r)| local(l) && local(r));
     let ends = !facts.ends.is_empty() && facts.ends.iter().all(|e| e.gid.is_some_and(local));
-    if !pair && !(ends && facts.pairs().next().is_none()) {
+    let printed = facts.pairs().next().is_some();
+    if !pair && (!ends || printed) {
         return None;
     }
     let proof: Vec<Evidence> = facts.ends.iter().filter(|e| e.gid.is_some_and(local)).take(2).map(|e| e.hit.evidence()).collect();
     let why = format!(
-        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{} A peer that died would look alike.",
+        "Both ends use link-local GIDs (fe80::…), which is RoCE v1 or reaches only the same link. Most switches and routed fabrics carry only RoCE v2 with IPv4 addresses.{}{}",
+        number_words(facts),
         pinned_words(facts)
     );
     Some(Reading::new(Fault::Gid, Confidence::Likely, "link-local GIDs (RoCE v1) are in use", why).with(pins(facts)).with(proof))
@@ -176,18 +191,39 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
 fn subnets(facts: &Facts<'_>) -> Option<Reading> {
     let (_, local, remote) = facts.pairs().find(|(_, l, r)| l.subnet().zip(r.subnet()).is_some_and(|(a, b)| a != b))?;
     let why = format!(
-        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE; a dead peer would look the same where only completions failed."
+        "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours.{}",
+        number_words(facts)
     );
     Some(Reading::new(Fault::Path, Confidence::Likely, "the ends are in different subnets", why))
 }
 
 /// What the kernel said.
 fn errno(facts: &Facts<'_>) -> Option<Reading> {
-    let f = facts.failures.iter().find(|f| f.errno.is_some() && f.what != What::NoAnswer)?;
-    let number = f.errno?;
-    let retry = f.what == What::Retry;
-    let init = f.next_state == Some("INIT");
-    let (fault, what, why) = match number {
+    let (f, number) = numbered(facts)?;
+    let (fault, what, why) = meaning(number, f.next_state == Some("INIT"));
+    let mut reading = Reading::new(fault, Confidence::Likely, what, format!("{why}{}", pinned_words(facts))).with(pins(facts));
+    if f.what == What::Retry {
+        let last = f.hit.entry.last.num("retry").unwrap_or(0);
+        let _ = write!(reading.why, " NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent.");
+    } else if number == 110 && facts.ask.version().is_some_and(|v| v >= (2, 24, 3)) {
+        reading.why.push_str(" Since 2.24.3 NCCL repeats this about 34 times in silence before it prints the error.");
+    }
+    Some(reading)
+}
+
+/// The first failure to connect that has an error number.
+fn numbered<'f, 'a>(facts: &'f Facts<'a>) -> Option<(&'f Failure<'a>, i64)> {
+    facts.failures.iter().filter(|f| f.what != What::NoAnswer).find_map(|f| Some((f, f.errno?)))
+}
+
+/// The meaning of the error number, where another reading leads.
+fn number_words(facts: &Facts<'_>) -> String {
+    numbered(facts).map_or(String::new(), |(f, n)| format!(" {}", meaning(n, f.next_state == Some("INIT")).2))
+}
+
+/// An error number: what is wrong, in short, and in full.
+fn meaning(number: i64, init: bool) -> (Fault, &'static str, &'static str) {
+    match number {
         110 => (
             Fault::Path,
             "the peer's address does not answer",
@@ -220,15 +256,7 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
         ),
         113 => (Fault::Path, "no route to the peer's GID", "Errno 113: the peer's address is in a known subnet, but nobody answers for it: other rail, link down, or a firewall."),
         _ => (Fault::Path, "the queue pair was refused", "The error number is not one of the usual ones; the kernel log of this node says more."),
-    };
-    let mut reading = Reading::new(fault, Confidence::Likely, what, format!("{why}{}", pinned_words(facts))).with(pins(facts));
-    if retry {
-        let last = f.hit.entry.last.num("retry").unwrap_or(0);
-        reading.why.push_str(&format!(" NCCL was still repeating it (attempt {last}) when the log ended; without the NET subsystem these minutes are silent."));
-    } else if number == 110 && facts.ask.version().is_some_and(|v| v >= (2, 24, 3)) {
-        reading.why.push_str(" Since 2.24.3 NCCL repeats this about 34 times in silence before it prints the error.");
     }
-    Some(reading)
 }
 
 /// Only status 12, or an error without a number.
@@ -243,9 +271,7 @@ fn no_answer(facts: &Facts<'_>) -> Reading {
     }
     let base =
         "Completion status 12 means that the peer's HCA never acknowledged: packets are lost on the way (GID, MTU, link, switch or firewall), or nobody lives there any more.";
-    let mut reading = Reading::new(Fault::NoAnswer, Confidence::Likely, "the peer never answers (status 12)", base).with(pins(facts));
-    doubt(facts, &mut reading);
-    reading
+    Reading::new(Fault::NoAnswer, Confidence::Likely, "the peer never answers (status 12)", base).with(pins(facts))
 }
 
 /// A dead peer gives status 12 as well.
@@ -255,7 +281,7 @@ fn doubt(facts: &Facts<'_>, reading: &mut Reading) {
         let who = proc.rank.map_or_else(|| format!("a process on {}", proc.host), |r| format!("rank {r} on {}", proc.host));
         reading.confidence = Confidence::Possible;
         reading.caused_by = Some("peer-crash");
-        reading.why.push_str(&format!(" The log of {who} just ends while others go on: a dead process is the better explanation here."));
+        let _ = write!(reading.why, " The log of {who} just ends while others go on: a dead process is the better explanation here.");
     } else if facts.other_death() {
         reading.confidence = Confidence::Possible;
         reading.why.push_str(" Another failure in these logs ended a rank, which gives its peers the same status.");
@@ -271,7 +297,7 @@ fn infiniband(facts: &Facts<'_>) -> Reading {
     let lead = facts.lead();
     let number = lead.errno.map_or(String::new(), |n| format!(" (errno {n})"));
     let why = format!(
-        "The port is InfiniBand, where the subnet manager gives the addresses: no GID index is involved.{} Look at the subnet manager, the port's LID and state, the partition (P_Key) and the cable; a peer that died would look the same where completions failed.",
+        "The port is InfiniBand, where the subnet manager gives the addresses: no GID index is involved.{} Look at the subnet manager, the port's LID and state, the partition (P_Key) and the cable.",
         if lead.what == What::NoAnswer { " Status 12 means that the peer's HCA never acknowledged." } else { " The queue pair could not be connected." }
     );
     let what = if lead.what == What::NoAnswer { "no answer over InfiniBand (status 12)".to_owned() } else { format!("no path over InfiniBand{number}") };

@@ -1,0 +1,133 @@
+use super::ID;
+use crate::analysis::analyze_texts;
+use crate::rules::{Analysis, Confidence, Finding, Severity, Verdict};
+
+/// A rank of two on one host, up to Init COMPLETE.
+fn rank(r: u32, via: &str, chunk: u32) -> String {
+    let (peer, bus) = (1 - r, if r == 0 { "41000" } else { "61000" });
+    let p = format!("ws1:40{r}:40{r} [{r}] NCCL INFO");
+    format!(
+        "{p} Bootstrap : Using eth0:192.168.7.5<0>\n{p} Using network Socket\n\
+         {p} ncclCommInitRank comm 0x5{r}a rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {bus} commId 0xfeed1 - Init START\n\
+         {p} comm 0x5{r}a rank {r} nRanks 2 nNodes 1 localRanks 2 localRank {r} MNNVL 0\n\
+         {p} Channel 00/02 : 0 1\n{p} Channel 01/02 : 0 1\n{p} P2P Chunksize set to {chunk}\n\
+         {p} Channel 00/0 : {r}[{r}] -> {peer}[{peer}] via {via}\n{p} Channel 01/0 : {r}[{r}] -> {peer}[{peer}] via {via}\n"
+    )
+}
+
+fn complete(r: u32) -> String {
+    let (p, bus) = (format!("ws1:40{r}:40{r} [{r}] NCCL INFO"), if r == 0 { "41000" } else { "61000" });
+    format!("{p} Connected all rings\n{p} Connected all trees\n{p} ncclCommInitRank comm 0x5{r}a rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {bus} commId 0xfeed1 - Init COMPLETE\n")
+}
+
+fn both(via: &str, chunk: u32, tail: &dyn Fn(u32) -> String) -> Vec<(&'static str, String)> {
+    vec![("rank0.log", rank(0, via, chunk) + &tail(0)), ("rank1.log", rank(1, via, chunk) + &tail(1))]
+}
+
+fn analyse(texts: &[(&str, String)]) -> Analysis {
+    analyze_texts(&texts.iter().map(|(n, t)| (*n, t.as_str())).collect::<Vec<_>>())
+}
+
+fn found(texts: &[(&str, String)]) -> Option<Finding> {
+    analyse(texts).findings.into_iter().find(|f| f.id == ID)
+}
+
+fn watchdog(r: u32, seq: u32, completed: i32) -> String {
+    format!(
+        "[rank{r}]:[E101 10:00:00.000000000 ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n\
+         [rank{r}]:[E101 10:00:00.000000100 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {r}] Exception (either an error or timeout) detected by watchdog at work: {seq}, last enqueued NCCL work: {seq}, last completed NCCL work: {completed}.\n"
+    )
+}
+
+#[test]
+fn a_fault_of_the_jobs_gpu_is_certain() {
+    let mut logs = both("P2P/CUMEM", 131_072, &complete);
+    logs.push(("dmesg.log", "[ 4703.1] AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x3f80001b100 flags=0x0030]\n".to_owned()));
+    let f = found(&logs).expect("fault");
+    assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Certain));
+    assert_eq!(f.ranks, [0]);
+    assert_eq!(f.path.last(), Some(&"sol-pcie-iommu-pt-and-acs-p2p"));
+    logs[2].1 = logs[2].1.replace("41:00.0", "05:00.0");
+    assert_ne!(found(&logs).map(|f| f.severity), Some(Severity::Error), "a fault of another device");
+}
+
+#[test]
+fn a_bare_fault_is_likely_and_a_named_gpu_certain() {
+    let bare = "[ 4703.1] AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x3f80001b100 flags=0x0030]\n".to_owned();
+    assert_eq!(found(&[("dmesg.log", bare)]).expect("bare").confidence, Confidence::Likely);
+    let named = "[ 4703.1] nvidia 0000:0a:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000f address=0x3f80001b100 flags=0x0020]\n".to_owned();
+    assert_eq!(found(&[("dmesg.log", named)]).expect("named").confidence, Confidence::Certain);
+    let intel = "[ 4703.1] DMAR: [DMA Write] Request device [41:00.0] fault addr 3f80001b000 [fault reason 05] PTE Write access is not set\n".to_owned();
+    assert_eq!(found(&[("dmesg.log", intel)]).expect("intel").confidence, Confidence::Likely);
+}
+
+#[test]
+fn the_first_collective_dead_on_all_ranks_is_likely() {
+    let logs = both("P2P/IPC", 131_072, &|r| complete(r) + &watchdog(r, 1, -1));
+    let a = analyse(&logs);
+    let f = a.findings.iter().find(|f| f.id == ID).expect("hang");
+    assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Likely));
+    assert_eq!(f.ranks, [0, 1]);
+    let timeout = a.findings.iter().find(|f| f.id == "collective-timeout");
+    assert!(timeout.is_none_or(|t| t.caused_by == Some(ID)));
+}
+
+#[test]
+fn host_facts_make_it_certain() {
+    let mut logs = both("P2P/IPC", 131_072, &|r| complete(r) + &watchdog(r, 1, -1));
+    logs.push(("host.txt", "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n".to_owned()));
+    let f = found(&logs).expect("acs");
+    assert_eq!(f.confidence, Confidence::Certain);
+    assert!(f.evidence.iter().any(|e| e.text.contains("ACSCtl")));
+}
+
+#[test]
+fn a_late_timeout_or_another_path_is_not_this() {
+    for logs in [
+        both("P2P/IPC", 131_072, &|r| complete(r) + &watchdog(r, 1580, 1579)),
+        both("SHM/direct/direct", 131_072, &|r| complete(r) + &watchdog(r, 1, -1)),
+        both("P2P/IPC/read", 131_072, &|r| complete(r) + &watchdog(r, 1, -1)),
+        both("P2P/CUMEM", 524_288, &|r| complete(r) + &watchdog(r, 1, -1)),
+    ] {
+        assert!(found(&logs).is_none());
+    }
+}
+
+#[test]
+fn a_log_that_ends_at_complete_gives_info_at_most() {
+    let a = analyse(&both("P2P/IPC", 131_072, &complete));
+    assert_eq!(a.findings.iter().find(|f| f.id == ID).map(|f| f.severity), Some(Severity::Info));
+    assert_eq!(a.verdict, Verdict::Healthy);
+    let destroyed = both("P2P/IPC", 131_072, &|r| complete(r) + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n"));
+    assert!(found(&destroyed).is_none());
+}
+
+#[test]
+fn ranks_that_end_while_connecting_are_possible_and_a_cut_is_not() {
+    let f = found(&both("P2P/IPC", 131_072, &|_| String::new())).expect("connecting");
+    assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
+    let cut: Vec<(&str, String)> = both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).map(|l| format!("{l}\n")).collect())).collect();
+    assert!(found(&cut).is_none(), "the second channel was not printed yet");
+}
+
+#[test]
+fn the_frameworks_tail_is_possible_until_it_goes_on() {
+    let tail = "INFO 07-12 19:04:18 [pynccl.py:70] vLLM is using nccl==2.27.3\n".to_owned();
+    let f = found(&[("vllm.log", tail.clone())]).expect("tail");
+    assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
+    let on = tail + "INFO 07-12 19:04:20 [parallel_state.py:1065] rank 0 in world size 2 is assigned as DP rank 0, PP rank 0, TP rank 0, EP rank 0\n";
+    assert!(found(&[("vllm.log", on)]).is_none());
+}
+
+#[test]
+fn of_two_runs_the_one_without_p2p_works() {
+    let mut logs = both("P2P/CUMEM", 131_072, &complete);
+    for r in 0..2u32 {
+        let text = rank(r, "SHM/direct/direct", 131_072) + &complete(r) + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n");
+        let text = text.replace("Channel 00/0 :", "Channel 00 :").replace("Channel 01/0 :", "Channel 01 :").replace(":40", ":90").replace("0xfeed1", "0xbeef2");
+        let set = format!("ws1:90{r}:90{r} [{r}] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.\n");
+        logs.push((if r == 0 { "good0.log" } else { "good1.log" }, set + &text));
+    }
+    let f = found(&logs).expect("two runs");
+    assert_eq!(f.confidence, Confidence::Certain);
+}
