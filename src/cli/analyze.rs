@@ -4,8 +4,8 @@ use super::args::{AnalyzeArgs, Cli};
 use super::progress::Bar;
 use super::{complain, exit, nearest, output};
 use crate::analysis::{Options, Outcome, Problem, analyze};
-use crate::report::{self, DEFAULT_WIDTH, MIN_WIDTH, PROSE_WIDTH};
-use anyhow::{Result, anyhow};
+use crate::report::{self, DEFAULT_WIDTH, Format, MIN_WIDTH, PROSE_WIDTH};
+use anyhow::{Result, anyhow, bail};
 use clap::{ColorChoice, CommandFactory};
 use std::io::{self, IsTerminal, Write};
 
@@ -15,6 +15,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         let _ = writeln!(io::stderr(), "{}", Cli::command().render_help());
         return Ok(exit::TROUBLE);
     };
+    let format = format(args)?;
     let target = args.output.as_deref().filter(|p| p.as_os_str() != "-");
     if let Some(path) = target {
         output::check(path)?;
@@ -29,10 +30,10 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     if let Some(path) = target {
         output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
         let options = options(args, color == ColorChoice::Always);
-        output::to_file(path, |out| report::write(args.format, &analysis, out, &options))?;
+        output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
         let options = options(args, output::use_color(color));
-        output::to_stdout(options.color, |out| report::write(args.format, &analysis, out, &options))?;
+        output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
 }
@@ -47,13 +48,22 @@ fn inputs(args: &AnalyzeArgs) -> Result<Option<Vec<String>>> {
     args.inputs.iter().map(name).collect::<Result<_>>().map(Some)
 }
 
+/// A bug form is Markdown.
+fn format(args: &AnalyzeArgs) -> Result<Format> {
+    match (args.template, args.format) {
+        (Some(_), Format::Text | Format::Markdown) => Ok(Format::Markdown),
+        (Some(_), _) => bail!("--for fills a form in Markdown; leave --format out or give --format markdown"),
+        (None, format) => Ok(format),
+    }
+}
+
 fn options(args: &AnalyzeArgs, color: bool) -> report::Options {
     let width = match args.width {
         Some(width) => usize::from(width),
         None if args.output.is_some() => DEFAULT_WIDTH,
         None => output::terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),
     };
-    report::Options { width, color, brief: args.quiet }
+    report::Options { width, color, brief: args.quiet, template: args.template, context: true }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

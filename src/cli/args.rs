@@ -1,7 +1,7 @@
 //! The command line as clap sees it.
 
 use super::exit::FailOn;
-use crate::report::Format;
+use crate::report::{Format, Template};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -76,9 +76,12 @@ pub struct AnalyzeArgs {
     /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
-    /// How to report: text for people, json for programs
+    /// How to report: text, json, markdown, html, github, sarif, junit
     #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,
+    /// Fill a bug form in Markdown: nccl-issue, rccl-issue, vllm-issue
+    #[arg(long = "for", value_enum, value_name = "FORM", hide_possible_values = true)]
+    pub template: Option<Template>,
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
