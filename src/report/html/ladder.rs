@@ -91,7 +91,7 @@ fn columns<'a>(board: &'a Board, job: &Job) -> Vec<Column<'a>> {
         per = per.div_ceil(per_host) * per_host;
     }
     let count = board.places.len().div_ceil(per);
-    let width = (ROOM / count as f64).clamp(5.5, 44.0);
+    let width = (ROOM / count as f64).clamp(5.5, 52.0);
     board.places.chunks(per).enumerate().map(|(i, places)| Column { places, x: i as f64 * width, width }).collect()
 }
 
@@ -118,7 +118,7 @@ fn draw(column: &Column<'_>, stages: &[Stage], job: &Job) -> Markup {
 
 /// One rank: full where the log shows the stage, pale where it must have been passed.
 fn bar(place: Place, stages: &[Stage], x: f64, width: f64) -> Markup {
-    let reached = place.stage.unwrap_or(Stage::Loaded);
+    let Some(reached) = place.stage else { return html! { g .(place.standing.class()) { path .pass d=(block(x, TOP, width, stages.len() as f64 * ROW - 2.0)) {} } } };
     let (mut seen, mut passed) = (String::new(), String::new());
     for (row, stage) in stages.iter().rev().enumerate().filter(|(_, s)| **s <= reached) {
         let into = if place.seen & (1 << *stage as u32) != 0 { &mut seen } else { &mut passed };

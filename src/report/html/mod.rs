@@ -10,7 +10,7 @@ mod squares;
 mod tables;
 mod timeline;
 
-use super::view::{Board, facts};
+use super::view::{Board, facts, praise};
 use super::{Options, clean, verdict, words};
 use crate::rules::{Analysis, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -92,6 +92,7 @@ fn page(analysis: &Analysis, options: &Options) -> Markup {
     let (title, used) = words::headline(analysis);
     let parts = [
         ("findings", "Findings", findings::section(analysis, options)),
+        ("job", "Job", Some(fact_list(analysis, &board))),
         ("ladder", "Stages", ladder::section(analysis, &board)),
         ("map", "Connections", map::section(analysis, &board)),
         ("timeline", "Timeline", timeline::section(analysis)),
@@ -124,9 +125,7 @@ fn page(analysis: &Analysis, options: &Options) -> Markup {
                 main {
                     @for (id, name, body) in &parts {
                         section id=(id) { h2 { (name) } (body) }
-                        @if *id == "findings" { (fact_section(analysis, &board)) }
                     }
-                    @if !parts.iter().any(|p| p.0 == "findings") { (fact_section(analysis, &board)) }
                 }
                 footer { "Written by ncclog " (env!("CARGO_PKG_VERSION")) " from the logs alone. It opened no connection and ran no command." }
                 div #tip hidden {}
@@ -159,12 +158,11 @@ fn hero(analysis: &Analysis, title: &str) -> Markup {
     }
 }
 
-fn fact_section(analysis: &Analysis, board: &Board) -> Markup {
+fn fact_list(analysis: &Analysis, board: &Board) -> Markup {
+    let good = praise(analysis, board);
     html! {
-        section #job {
-            h2 { "Job" }
-            dl .facts { @for (name, value) in facts(&analysis.job, board) { div { dt { (name) } dd { (t(&value)) } } } }
-        }
+        @if !good.is_empty() { ul .good { @for line in &good { li { (t(line)) } } } }
+        dl .facts { @for (name, value) in facts(&analysis.job, board) { div { dt { (name) } dd { (t(&value)) } } } }
     }
 }
 

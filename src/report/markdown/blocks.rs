@@ -2,7 +2,7 @@
 
 use super::escape::{cell, code, fenced, prose};
 use super::fit::Block;
-use crate::report::view::{Board, Standing, attempts, common_settings, compare, confidence, facts, first_warning, message, severity, shorten};
+use crate::report::view::{Board, Standing, attempts, common_settings, compare, confidence, facts, first_warning, message, praise, severity, shorten};
 use crate::report::{heads, plural, ranges, stage, verdict, words};
 use crate::rules::{Analysis, Evidence, Finding, Fix, Severity, Verdict};
 use std::fmt::Write;
@@ -20,6 +20,11 @@ const MAX_WHOLE: usize = 24;
 pub fn report(analysis: &Analysis) -> Vec<Block> {
     let board = Board::new(analysis);
     let mut blocks = vec![Block::new("verdict", 0, head(analysis))];
+    let good = praise(analysis, &board);
+    if !good.is_empty() {
+        let lines: String = good.iter().map(|l| format!("- {}\n", prose(l))).collect();
+        blocks.push(Block::new("what is good", 1, format!("{lines}\n")));
+    }
     blocks.push(Block::new("facts", 2, facts_table(analysis, &board)));
     blocks.extend(findings(analysis));
     blocks.extend(first_error(analysis));
@@ -179,7 +184,7 @@ fn consequences(victims: &[&Finding]) -> String {
 fn first_error(analysis: &Analysis) -> Option<Block> {
     let (first, known) = first_warning(analysis)?;
     let note = if known { "" } else { " (by the diagnosis: the clocks of these logs do not compare)" };
-    Some(Block::new("first error", 5, format!("\n### First error{note}\n\n{}\n{}", code(&place(&first)), fenced("text", &[line(&first)]))))
+    Some(Block::new("first warning", 5, format!("\n### First warning{note}\n\n{}\n{}", code(&place(&first)), fenced("text", &[line(&first)]))))
 }
 
 /// Ranks by how far they came.

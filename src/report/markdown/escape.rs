@@ -27,6 +27,8 @@ pub fn plain(text: &str) -> String {
     for (index, c) in text.char_indices() {
         match c {
             '`' => out.push_str("\\`"),
+            // Inside a word an underscore is no markup, and names of variables stay readable.
+            '_' if in_word(text, index) => out.push('_'),
             c if ACTIVE.contains(&c) => {
                 let _ = write!(out, "\\{c}");
             }
@@ -46,6 +48,11 @@ pub fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+fn in_word(text: &str, index: usize) -> bool {
+    let alphanumeric = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    alphanumeric(text[..index].chars().next_back()) && alphanumeric(text[index + 1..].chars().next())
 }
 
 /// Inline code. Ticks inside take a longer fence.
@@ -91,7 +98,7 @@ mod tests {
         assert_eq!(plain("@team #12 http://x www.y"), "@<!-- -->team #<!-- -->12 http<!-- -->://x www<!-- -->.y");
         assert_eq!(plain("# a"), "\\#<!-- --> a");
         assert_eq!(plain("1. a"), "1\\. a");
-        assert_eq!(prose("set `A_B=1` in a_b"), "set `A_B=1` in a\\_b");
+        assert_eq!(prose("set `A_B=1` in a_b"), "set `A_B=1` in a_b");
         assert_eq!(prose("a lonely ` tick"), "a lonely \\` tick");
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`a`"), "`` `a` ``");

@@ -4,6 +4,7 @@
 mod attempts;
 mod compare;
 mod facts;
+mod praise;
 mod ranks;
 mod story;
 mod transports;
@@ -11,6 +12,7 @@ mod transports;
 pub use attempts::attempts;
 pub use compare::{Compared, common_settings, compare};
 pub use facts::facts;
+pub use praise::praise;
 pub use ranks::{Board, Place, Standing};
 pub use story::{Kind as StoryKind, Moment, Story, clock_text, first_warning, story};
 pub use transports::{Carrier, carrier, lanes};

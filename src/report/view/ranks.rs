@@ -14,6 +14,8 @@ pub enum Standing {
     Behind,
     /// Its initialisation did not end, like that of most.
     Waiting,
+    /// Only its framework speaks.
+    Silent,
     /// Init COMPLETE.
     Complete,
     /// It enqueued collectives.
@@ -22,7 +24,7 @@ pub enum Standing {
 
 impl Standing {
     /// All, from worst to best.
-    pub const ALL: [Self; 5] = [Self::Absent, Self::Behind, Self::Waiting, Self::Complete, Self::Running];
+    pub const ALL: [Self; 6] = [Self::Absent, Self::Behind, Self::Waiting, Self::Silent, Self::Complete, Self::Running];
 
     /// For legends.
     pub fn label(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Standing {
             Self::Absent => "no line in these logs",
             Self::Behind => "stopped before the others",
             Self::Waiting => "initialisation not finished",
+            Self::Silent => "no line of the library",
             Self::Complete => "Init COMPLETE",
             Self::Running => "running collectives",
         }
@@ -41,6 +44,7 @@ impl Standing {
             Self::Absent => "absent",
             Self::Behind => "behind",
             Self::Waiting => "waiting",
+            Self::Silent => "silent",
             Self::Complete => "done",
             Self::Running => "running",
         }
@@ -61,7 +65,7 @@ pub struct Place {
     pub host: Option<usize>,
     /// How it stands.
     pub standing: Standing,
-    /// Furthest stage; `None` without a line.
+    /// Furthest stage; `None` without a line of the library.
     pub stage: Option<Stage>,
     /// Stages seen, one bit each.
     pub seen: u32,
@@ -107,11 +111,19 @@ impl Board {
         self.places.iter().filter(|p| p.standing == standing).map(|p| p.rank).collect()
     }
 
-    /// Stages that any rank printed or reached, lowest first; the goal is always among them.
+    /// Stages that any rank printed or reached, lowest first; the goal is always among them, and where one is not
+    /// through, the great steps that may be still before it.
     pub fn stages(&self) -> Vec<Stage> {
-        let mut bits = 1 << Stage::InitComplete as u32;
+        let bit = |s: Stage| 1u32 << s as u32;
+        let mut bits = bit(Stage::InitComplete);
         for place in &self.places {
-            bits |= place.seen | place.stage.map_or(0, |s| 1 << s as u32);
+            bits |= place.seen | place.stage.map_or(0, bit);
+        }
+        if self.places.iter().any(|p| p.stage.is_some_and(|s| s < Stage::InitComplete)) {
+            bits |= [Stage::Loaded, Stage::Network, Stage::InitStart, Stage::Bootstrapped, Stage::Topology, Stage::Layout, Stage::Connecting]
+                .into_iter()
+                .map(bit)
+                .fold(0, |all, b| all | b);
         }
         STAGES.into_iter().filter(|s| bits & (1 << *s as u32) != 0).collect()
     }
@@ -142,17 +154,25 @@ fn place(job: &Job, row: &RankRow, usual: Stage, seen: &BTreeMap<u32, u32>, host
     let standing = match row.stage {
         Stage::Collective => Standing::Running,
         Stage::InitComplete => Standing::Complete,
-        stage if stage < usual && !silent => Standing::Behind,
+        _ if silent => Standing::Silent,
+        stage if stage < usual => Standing::Behind,
         _ => Standing::Waiting,
     };
     Place {
         rank: row.rank,
         host: row.host.as_deref().and_then(|h| hosts.get(h)).copied(),
         standing,
-        stage: Some(row.stage),
-        seen: seen.get(&row.rank).copied().unwrap_or(0) | 1 << row.stage as u32,
+        stage: (!silent).then_some(row.stage),
+        seen: seen.get(&row.rank).copied().unwrap_or(0) | 1 << row.stage as u32 | job.procs.get(row.proc).map_or(0, before_comm),
         named: false,
     }
+}
+
+/// Stages that belong to the process before any communicator exists.
+fn before_comm(proc: &crate::job::Proc) -> u32 {
+    let has = |kinds: &[&str]| kinds.iter().any(|k| proc.log.ledger.of(k).next().is_some());
+    let stages = [(Stage::Loaded, proc.nccl), (Stage::BootstrapInterface, has(&["bootstrap.using"])), (Stage::NetDevices, has(&["ib.using", "ib.no_device", "socket.using"]))];
+    stages.into_iter().filter(|(_, seen)| *seen).map(|(s, _)| 1 << s as u32).sum()
 }
 
 /// The furthest stage that half of the ranks reached.
