@@ -5,7 +5,7 @@ use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
 use crate::config;
-use crate::report::Format;
+use crate::report::{Format, Template};
 use crate::rules::User;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -92,9 +92,12 @@ pub struct AnalyzeArgs {
     /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
-    /// How to report: text for people, json for programs
+    /// How to report: text, json, markdown, html, github, sarif, junit
     #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,
+    /// Fill a bug form in Markdown: nccl-issue, rccl-issue, vllm-issue
+    #[arg(long = "for", value_enum, value_name = "FORM", hide_possible_values = true)]
+    pub template: Option<Template>,
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
