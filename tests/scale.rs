@@ -72,8 +72,8 @@ fn one_of_4096_ranks_that_died_first_is_named_and_the_report_fits_two_screens() 
     assert!(roots[0].title.contains("1777") && roots[0].title.contains("gpu222"), "{}", roots[0].title);
     assert_eq!(analysis.verdict, Verdict::Failed);
     let text = text(&analysis);
-    assert!(text.lines().count() <= 100, "{text}");
-    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    // A terminal breaks commands that are longer than a row; they are never wrapped, so that they can be copied.
+    assert!(text.lines().map(|l| l.chars().count().div_ceil(80).max(1)).sum::<usize>() <= 100, "{text}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
         nets: Vec::new(),
         hosts: Vec::new(),
         ranks: Vec::new(),
+        divergences: Vec::new(),
         transports: Vec::new(),
         runs: Vec::new(),
         vantage: Vantage::PostMortem,

@@ -114,7 +114,7 @@ fn clean_exit(short: &[&View<'_>]) -> bool {
 /// Who issued how many, on the largest communicator whose ranks issued different numbers of the same collectives.
 pub fn counts(ask: Ask<'_>) -> Option<String> {
     let differs = |c: &&Comm| !ask.job.divergences.iter().any(|d| std::ptr::eq(*c, &ask.job.comms[d.comm]));
-    ask.comms().filter(differs).filter(|c| c.id.is_some() || !c.is_child).find_map(|comm| {
+    ask.comms().filter(differs).filter(|c| c.id.is_some() || !c.is_child).filter(|c| !closed(ask, c)).find_map(|comm| {
         let mut groups: std::collections::BTreeMap<u64, Vec<u32>> = std::collections::BTreeMap::new();
         for (member, log) in ask.views(comm).filter(|(_, l)| l.calls.len > 0) {
             groups.entry(log.calls.len).or_default().extend(member.rank);
@@ -126,10 +126,15 @@ pub fn counts(ask: Ask<'_>) -> Option<String> {
     })
 }
 
+/// All ranks with a log closed the communicator in good order: nobody waits, whatever lines were lost.
+fn closed<'a>(ask: Ask<'a>, comm: &'a Comm) -> bool {
+    ask.views(comm).all(|(_, l)| matches!(l.end, Some((false, _))))
+}
+
 /// Messages of which one side is missing: who waits for whom.
 pub fn unanswered(ask: Ask<'_>) -> Vec<String> {
     let mut list = Vec::new();
-    for comm in ask.comms() {
+    for comm in ask.comms().filter(|c| !closed(ask, c)) {
         for pair in divergence::unpaired(ask.job, comm) {
             let rank = |m: usize| comm.members[m].rank.map_or_else(|| "a rank".to_owned(), |r| format!("rank {r}"));
             let (sender, receiver) = (rank(pair.sender), rank(pair.receiver));
