@@ -1,18 +1,21 @@
 //! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
-//! compute a finding; `analyze`, and later `follow` and digests, all come through here.
+//! compute a finding; `follow` folds and asks in the same way.
 //!
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
+mod refine;
+
 use crate::digest::{Digest, Folder, Parsed, map, map_with};
 use crate::event::UserPatterns;
+use crate::expect::Expectations;
 use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
 use crate::job::{Job, Vantage};
-use crate::rules::{self, Analysis, User};
+use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex};
 
 pub use crate::input::Problem;
@@ -26,6 +29,10 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// What the job is held to.
+    pub expect: Expectations,
+    /// Compressed files may be read a second time to name the first differing call; plain files always may.
+    pub refine: bool,
     /// The user's own rules and silences.
     pub user: Option<Arc<User>>,
 }
@@ -64,8 +71,9 @@ impl Progress for Silent {
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
-    let analysis = rules::run_with(Job::build(digest, Vantage::PostMortem), options.user.as_deref());
-    Outcome { analysis, problems }
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|job, stream, offset| reopen(job.path(stream), offset, options.refine));
+    Outcome { analysis: rules::run_with(job, Wishes { user: options.user.as_deref(), expect: Some(&options.expect) }), problems }
 }
 
 /// Analyses texts in memory: (name, content).
@@ -86,7 +94,28 @@ pub fn analyze_bytes(texts: &[(&str, &[u8])]) -> Analysis {
         digest.streams.push(info);
         digest.processes.extend(processes);
     }
-    rules::run(Job::build(digest, Vantage::PostMortem))
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|_, stream, offset| {
+        let rest = texts.get(stream as usize)?.1.get(usize::try_from(offset).ok()?..)?;
+        Some(Box::new(io::Cursor::new(rest.to_vec())))
+    });
+    rules::run(job)
+}
+
+/// Opens a file again at an offset of its decoded bytes.
+fn reopen(path: &str, offset: u64, compressed: bool) -> Option<refine::Bytes> {
+    let mut file = File::open(path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
+    let mut head = vec![0; 64];
+    let n = input::read_up_to(&mut file, &mut head).ok()?;
+    let encoding = input::sniff(&head[..n]);
+    if encoding == Encoding::Plain {
+        file.seek(io::SeekFrom::Start(offset)).ok()?;
+        return Some(Box::new(file));
+    }
+    file.rewind().ok()?;
+    let mut decoded = if compressed { input::decoder(encoding, Box::new(file)).ok()? } else { return None };
+    io::copy(&mut decoded.by_ref().take(offset), &mut io::sink()).ok()?;
+    Some(decoded)
 }
 
 /// Reads the inputs into a digest.

@@ -2,6 +2,7 @@
 
 use super::comm::MAX_CHANNELS;
 use super::map::{Call, Item, Parsed, Place, SeenSource};
+use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
 use crate::input::Span;
@@ -16,8 +17,8 @@ const MAX_COMMS: usize = 128;
 /// Most settings of one process.
 const MAX_SETTINGS: usize = 200;
 
-/// Folds one stream.
-#[derive(Debug)]
+/// Folds one stream. A clone can be finished to look at what was folded so far.
+#[derive(Debug, Clone)]
 pub struct Folder {
     /// The stream's facts.
     pub info: StreamInfo,
@@ -26,6 +27,7 @@ pub struct Folder {
     index: AHashMap<(Vec<u8>, Vec<u8>, u32), usize>,
     /// (process, thread) → the communicator that the thread works for.
     current: AHashMap<(usize, u32), usize>,
+    report: Report,
     lines: u64,
     /// The last line of the previous block has not ended yet.
     open: bool,
@@ -73,7 +75,16 @@ fn hint(wrap: &Wrap<'_>) -> Option<(bool, u32)> {
 impl Folder {
     /// An empty fold of stream number `stream`.
     pub fn new(stream: u32, path: String) -> Self {
-        Self { info: StreamInfo { path, ..StreamInfo::default() }, stream, processes: Vec::new(), index: AHashMap::new(), current: AHashMap::new(), lines: 0, open: false }
+        Self {
+            info: StreamInfo { path, ..StreamInfo::default() },
+            stream,
+            processes: Vec::new(),
+            index: AHashMap::new(),
+            current: AHashMap::new(),
+            report: Report::default(),
+            lines: 0,
+            open: false,
+        }
     }
 
     /// Folds the next block. `span` says where it stands.
@@ -259,6 +270,12 @@ impl Folder {
             fields.push((name.to_owned(), value));
         }
         let with_fields = || Sample { fields: fields.clone(), ..sample() };
+        if note.shape.kind.starts_with("ras.") {
+            for (kind, key, fact) in self.report.see(note.shape.kind, with_fields()) {
+                self.add(p, kind, dev, key, &|| fact.clone());
+            }
+            return;
+        }
         self.add(p, note.shape.kind, dev, key, &with_fields);
         let Some(stage) = note.shape.stage else { return };
         if stage < Stage::Network {
@@ -302,7 +319,7 @@ impl Folder {
             self.processes[p].dropped += 1;
             return None;
         }
-        comms.push(CommLog { tid, dev, ..CommLog::default() });
+        comms.push(CommLog { stream: self.stream, tid, dev, ..CommLog::default() });
         let c = comms.len() - 1;
         self.current.insert((p, tid), c);
         Some(c)

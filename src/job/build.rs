@@ -1,6 +1,6 @@
 //! Builds the job from a digest, step by step.
 
-use super::{Job, Vantage, comms, identity, ranks, runs, transports};
+use super::{Job, Vantage, comms, divergence, identity, ranks, runs, transports};
 use crate::digest::Digest;
 use crate::event::Library;
 use std::collections::BTreeSet;
@@ -28,6 +28,7 @@ impl Job {
             hosts,
             ranks: Vec::new(),
             transports: Vec::new(),
+            divergences: Vec::new(),
             streams,
             procs,
             comms,
@@ -37,6 +38,7 @@ impl Job {
         };
         job.ranks = ranks::rows(&job);
         job.transports = transports::of_world(&job);
+        job.divergences = divergence::find(&job);
         job
     }
 }

@@ -131,8 +131,13 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         tree: &analysis.walk,
         why_not: &analysis.why_not,
     };
+    pretty(&document, out)
+}
+
+/// Writes a value and a line end.
+pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Ascii(PrettyFormatter::new()));
-    document.serialize(&mut serializer)?;
+    value.serialize(&mut serializer)?;
     writeln!(out)
 }
 

@@ -3,20 +3,39 @@
 use super::finding::{Confidence, Finding, Severity, Verdict};
 use super::query::Ask;
 use super::user::{self, User};
-use super::{Analysis, RULES, Rule, notes, tree, unknown, verdict};
+use super::{Analysis, RULES, Rule, expectation_failed, hints, notes, tree, unknown, verdict};
+use crate::expect::Expectations;
 use crate::job::Job;
 
 /// Asks all rules.
 pub fn run(job: Job) -> Analysis {
-    run_with(job, None)
+    run_with(job, Wishes::default())
 }
 
-/// Asks all rules, the user's own among them, and sets aside what the user silenced.
-pub fn run_with(job: Job, user: Option<&User>) -> Analysis {
+/// What the user adds to the built-in rules.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    /// Own rules and silences.
+    pub user: Option<&'a User>,
+    /// What the job is held to.
+    pub expect: Option<&'a Expectations>,
+}
+
+/// Asks all rules, the user's own among them; holds the job to what is expected of it and sets aside what the user
+/// silenced.
+pub fn run_with(job: Job, wishes: Wishes<'_>) -> Analysis {
+    let user = wishes.user;
     let ask = Ask::new(&job);
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
     findings.extend(user.into_iter().flat_map(|u| u.check(ask)));
+    let mut undecided = Vec::new();
+    if let Some(expected) = wishes.expect {
+        let judgement = expectation_failed::judge(ask, expected);
+        expectation_failed::add(&mut findings, judgement.findings);
+        undecided = judgement.undecided;
+    }
     for finding in &mut findings {
+        hints::attach(ask, finding);
         tidy(finding);
     }
     // What is silenced explains nothing: its consequences must stand by themselves.
@@ -31,11 +50,12 @@ pub fn run_with(job: Job, user: Option<&User>) -> Analysis {
     let verdict = verdict::decide(ask, &findings);
     let mut notes = notes::write(ask, &findings, verdict);
     notes.extend(user.map(user::note));
+    notes.extend(undecided.iter().cloned());
     let walk = tree::walk(ask, &findings, verdict);
     if verdict == Verdict::Stalled {
         notes.extend(tree::note(&walk));
     }
-    Analysis { job, findings, verdict, notes, unknown, silenced, walk, why_not: Vec::new() }
+    Analysis { job, findings, verdict, notes, unknown, silenced, walk, why_not: Vec::new(), undecided }
 }
 
 fn tidy(finding: &mut Finding) {

@@ -11,6 +11,7 @@ mod driver_mismatch;
 mod duplicate_gpu;
 mod engine;
 mod env_mismatch;
+mod expectation_failed;
 mod fabric_split;
 mod fd_limit;
 mod finding;
@@ -19,6 +20,7 @@ mod gpu_arch_mismatch;
 mod gpu_error;
 mod gpu_not_visible;
 mod gpu_oom;
+mod hints;
 mod ib;
 mod ib_completion_error;
 mod ib_device_missing;
@@ -34,6 +36,7 @@ mod nvls_failure;
 mod p2p_iommu_acs_hang;
 mod peer_crash;
 mod rail_topology;
+mod ras;
 mod rccl_sdma_rdna;
 mod remedy;
 mod roce_qp_gid_mtu;
@@ -54,7 +57,8 @@ mod workaround_left;
 pub mod query;
 pub mod tree;
 
-pub use engine::{run, run_with};
+pub use engine::{Wishes, run, run_with};
+pub use expectation_failed::expected;
 pub use finding::{Confidence, Evidence, Finding, Fix, Severity, Verdict};
 pub use unknown::UnknownWarning;
 pub use user::{Silence, Silenced, User, UserRule};
@@ -107,6 +111,8 @@ pub struct Analysis {
     pub walk: tree::Walk,
     /// Answers to `--why-not`.
     pub why_not: Vec<WhyNot>,
+    /// Expectations that the logs do not decide, with the setting that would.
+    pub undecided: Vec<String>,
 }
 
 /// All rules in the order of suspicion: a cause can be the reason only of causes behind it.
@@ -147,6 +153,7 @@ pub static RULES: &[&Rule] = &[
     &fabric_split::RULE,
     &collective_timeout::RULE,
     &stall::RULE,
+    &expectation_failed::RULE,
     &workaround_left::RULE,
 ];
 

@@ -40,7 +40,7 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
         runs: Vec::new(),
         vantage: Vantage::PostMortem,
     };
-    Analysis { job, findings, verdict, notes: Vec::new(), unknown: Vec::new(), silenced: Vec::new(), walk: Walk::none(), why_not: Vec::new() }
+    Analysis { job, findings, verdict, notes: Vec::new(), unknown: Vec::new(), silenced: Vec::new(), walk: Walk::none(), why_not: Vec::new(), undecided: Vec::new() }
 }
 
 /// An input without a line of NCCL.

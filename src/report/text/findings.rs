@@ -47,7 +47,7 @@ fn heading(findings: &[Finding], heads: &[usize]) -> String {
 
 /// For each finding the index of the one that it is shown under. One without a cause in the list, or in a ring of
 /// causes, is shown by itself.
-fn heads(findings: &[Finding]) -> Vec<usize> {
+pub fn heads(findings: &[Finding]) -> Vec<usize> {
     let cause = |i: usize| findings[i].caused_by.and_then(|id| findings.iter().position(|f| f.id == id));
     (0..findings.len())
         .map(|start| {
