@@ -5,6 +5,7 @@ use ncclog::analysis::{Options, Silent, analyze};
 use ncclog::rules::tree::{End, LEAVES, NODES, leaf_of};
 use ncclog::rules::{Analysis, Standing, causes, why_not};
 use serde_json::Value;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -25,6 +26,15 @@ fn analysis(path: &str) -> Analysis {
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ncclog")).args(args).output().expect("the binary runs")
+}
+
+fn piped(args: &[&str], log: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ncclog")).args(args).write_stdin(log).output().expect("the binary runs")
+}
+
+/// The words with single blanks, however the lines were broken.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn out(output: &Output) -> String {
@@ -80,15 +90,21 @@ fn every_founding_finding_says_what_decided_its_path() {
 
 #[test]
 fn a_path_shows_the_lines_that_decided_it() {
-    let text = out(&run(&["--no-config", "--width", "200", &fixture("tcp-container-without-infiniband")]));
-    let at = text.find("path:   q-cluster-or-single-host-p2p > ").unwrap_or_else(|| panic!("{text}"));
-    let path: Vec<&str> = text[at..].lines().skip(1).take(2).collect();
-    assert!(path.iter().all(|l| l.trim_start().starts_with("q-") && l.contains(".log:")), "{path:?}");
+    let text = flat(&out(&run(&["--no-config", &fixture("tcp-container-without-infiniband")])));
+    let (_, path) = text.split_once("path: q-cluster-or-single-host-p2p > ").unwrap_or_else(|| panic!("{text}"));
+    let (path, _) = path.split_once(" fix").expect("fixes follow");
+    assert!(path.contains(" q-cluster-or-single-host-p2p: several nodes") && path.contains(" q-rocev2-socket-or-qp-error: data goes over NET/Socket"), "{path}");
+    assert_eq!(path.matches(".log:").count(), 2, "{path}");
 }
 
 #[test]
 fn an_undecided_branch_names_the_command_and_its_outcomes() {
-    let text = out(&run(&["--no-config", "--width", "200", &fixture("p2p-torch-watchdog-first-collective")]));
+    let mut log = String::new();
+    for rank in 0..2 {
+        let line = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.";
+        writeln!(log, "[rank{rank}]:[E1130 12:00:00.000000000 ProcessGroupNCCL.cpp:616] [Rank {rank}] {line}").expect("a string takes all");
+    }
+    let text = flat(&out(&piped(&["--no-config", "-"], &log)));
     assert!(text.contains("not decided by the log; `nvidia-smi topo -m` or `ibv_devices` decides:"), "{text}");
     assert!(text.contains("- q-rocev2-socket-or-qp-error: the matrix has NIC rows"), "{text}");
 }
@@ -96,8 +112,7 @@ fn an_undecided_branch_names_the_command_and_its_outcomes() {
 #[test]
 fn the_tree_opens_where_the_evidence_stops() {
     let head = "node1:10:11 [0] NCCL INFO NCCL version 2.27.3+cuda12.9\n";
-    let output = Command::new(env!("CARGO_BIN_EXE_ncclog")).args(["analyze", "--no-config", "--tree", "-"]).write_stdin(head).output().expect("the binary runs");
-    let text = out(&output);
+    let text = out(&piped(&["analyze", "--no-config", "--tree", "-"], head));
     let tree = &text[text.find("Decision tree\n").unwrap_or_else(|| panic!("{text}"))..];
     assert!(tree.contains("q-cluster-or-single-host-p2p\n") && tree.contains("probe: nvidia-smi topo -m") && tree.contains("shown by: "), "{tree}");
     // One question only: the one at which it stopped.
