@@ -285,6 +285,9 @@ impl Folder {
         let comm = &mut self.processes[p].comms[c];
         let sample = with_fields();
         comm.see(stage);
+        if note.shape.kind == "init.ring_order" && comm.nranks.is_none() {
+            comm.nranks = sample.get("list").and_then(ring_size);
+        }
         if stage == Stage::Network
             && let Some(net) = sample.get("net")
         {
@@ -422,6 +425,14 @@ impl Folder {
         let line = base.line + u64::from(call.line) + 1;
         comm.calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
     }
+}
+
+/// Number of ranks in `0 1 3 2`: a ring passes each rank once. Long rings are cut and say nothing.
+fn ring_size(list: &str) -> Option<u32> {
+    let ranks: Vec<u32> = list.split_whitespace().map(|r| r.parse().ok()).collect::<Option<_>>()?;
+    let distinct: BTreeSet<u32> = ranks.iter().copied().collect();
+    let size = u32::try_from(ranks.len()).ok()?;
+    (size > 1 && distinct.len() == ranks.len() && distinct.last() == Some(&(size - 1))).then_some(size)
 }
 
 /// The thread of a source. Pastes without thread ids tell threads apart by their device.

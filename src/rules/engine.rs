@@ -104,7 +104,9 @@ fn fold_consequences(findings: &mut [Finding]) {
 }
 
 fn drop_lonely(findings: &mut Vec<Finding>) {
-    let others = findings.iter().any(|f| f.is_root() && rule(f.id).is_none_or(|r| !r.only_alone));
+    // A mere guess at a slow path does not explain why a job stands still.
+    let strong = |f: &Finding| f.severity == Severity::Error || (f.severity == Severity::Warning && f.confidence <= Confidence::Likely);
+    let others = findings.iter().any(|f| f.is_root() && strong(f) && rule(f.id).is_none_or(|r| !r.only_alone));
     if others {
         findings.retain(|f| rule(f.id).is_none_or(|r| !r.only_alone));
     }
