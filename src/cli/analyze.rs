@@ -5,8 +5,9 @@ use super::output::{self, report_options};
 use super::progress::Bar;
 use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
-use crate::report;
-use anyhow::{Result, anyhow};
+use crate::report::{self, Format};
+use crate::rules;
+use anyhow::{Result, anyhow, bail};
 use clap::{ColorChoice, CommandFactory};
 use std::io::{self, IsTerminal, Write};
 
@@ -16,25 +17,31 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         let _ = writeln!(io::stderr(), "{}", Cli::command().render_help());
         return Ok(exit::TROUBLE);
     };
+    let format = format(args)?;
     let target = args.output.as_deref().filter(|p| p.as_os_str() != "-");
     if let Some(path) = target {
         output::check(path)?;
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
+    for name in &args.why_not {
+        super::explain::find(name)?;
+    }
+    let user = args.config.load()?;
     let expect = expectations(&args.expect)?;
     let bar = Bar::new(args.quiet);
-    let Outcome { analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), block_size: 0, expect }, &bar);
+    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), user, expect, refine: args.refine, ..Options::default() }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
+    analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();
 
     let color = args.color.color;
     if let Some(path) = target {
         output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
-        let options = report_options(args.width, false, args.quiet, color == ColorChoice::Always);
-        output::to_file(path, |out| report::write(args.format, &analysis, out, &options))?;
+        let options = options(args, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
+        output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
-        let options = report_options(args.width, true, args.quiet, output::use_color(color));
-        output::to_stdout(options.color, |out| report::write(args.format, &analysis, out, &options))?;
+        let options = options(args, report_options(args.width, true, args.quiet, output::use_color(color)));
+        output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
 }
@@ -47,6 +54,20 @@ fn inputs(args: &AnalyzeArgs) -> Result<Option<Vec<String>>> {
     let name =
         |p: &std::path::PathBuf| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file or send it through a pipe", p.display()));
     args.inputs.iter().map(name).collect::<Result<_>>().map(Some)
+}
+
+/// A bug form is Markdown.
+fn format(args: &AnalyzeArgs) -> Result<Format> {
+    match (args.template, args.format) {
+        (Some(_), Format::Text | Format::Markdown) => Ok(Format::Markdown),
+        (Some(_), _) => bail!("--for fills a form in Markdown; leave --format out or give --format markdown"),
+        (None, format) => Ok(format),
+    }
+}
+
+/// What only `analyze` asks of a report.
+fn options(args: &AnalyzeArgs, plain: report::Options) -> report::Options {
+    report::Options { tree: args.tree, template: args.template, context: true, ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

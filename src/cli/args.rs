@@ -4,9 +4,12 @@ use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
-use crate::report::Format;
+use crate::config;
+use crate::report::{Format, Template};
+use crate::rules::User;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +36,7 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   ncclog explain                         list the causes
   ncclog explain tcp-fallback            what it is, how to tell, how to mend it
+  ncclog explain --tree                  the questions that lead to the four founding causes
   ncclog explain --line 'node1:7:9 [0] NCCL WARN Call to ibv_modify_qp failed'";
 
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
@@ -88,9 +92,12 @@ pub struct AnalyzeArgs {
     /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
-    /// How to report: text for people, json for programs
+    /// How to report: text, json, markdown, html, github, sarif, junit
     #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,
+    /// Fill a bug form in Markdown: nccl-issue, rccl-issue, vllm-issue
+    #[arg(long = "for", value_enum, value_name = "FORM", hide_possible_values = true)]
+    pub template: Option<Template>,
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -103,6 +110,18 @@ pub struct AnalyzeArgs {
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,
+    /// Show how far the evidence leads down the decision tree of the founding causes
+    #[arg(long)]
+    pub tree: bool,
+    /// Tell why CAUSE is not the finding; may be given several times
+    #[arg(long, value_name = "CAUSE")]
+    pub why_not: Vec<String>,
+    /// Own rules and silences
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Read compressed logs twice, too, where that names the first differing collective
+    #[arg(long)]
+    pub refine: bool,
     /// Threads that parse; 0 takes one a core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
@@ -146,12 +165,34 @@ pub struct ExplainArgs {
     /// Name of a cause; none lists them
     #[arg(value_name = "CAUSE", conflicts_with = "line")]
     pub cause: Option<String>,
+    /// The decision tree of the founding causes, with the commands that decide
+    #[arg(long, conflicts_with_all = ["cause", "line"])]
+    pub tree: bool,
     /// A log line to explain; `-` reads lines from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub line: Option<String>,
     /// Colours
     #[command(flatten)]
     pub color: ColorArg,
+}
+
+/// Which configuration is in force, the same everywhere.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// Own rules and silences from FILE instead of ./ncclog.toml or ~/.config/ncclog/ncclog.toml
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long)]
+    pub no_config: bool,
+}
+
+impl ConfigArgs {
+    /// Reads the configuration that is in force, if there is one.
+    pub fn load(&self) -> Result<Option<Arc<User>>, config::Error> {
+        let path = self.config.clone().or_else(|| if self.no_config { None } else { config::discover() });
+        path.map(|p| config::read(&p).map(Arc::new)).transpose()
+    }
 }
 
 /// `--color`, the same everywhere.

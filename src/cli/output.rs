@@ -33,7 +33,7 @@ pub fn report_options(width: Option<u16>, to_terminal: bool, brief: bool, color:
         None if to_terminal => terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),
         None => DEFAULT_WIDTH,
     };
-    report::Options { width, color, brief }
+    report::Options { width, color, brief, ..report::Options::default() }
 }
 
 /// Writes to standard output. A reader that went away has seen enough: that is no error.

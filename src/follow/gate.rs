@@ -37,7 +37,7 @@ impl Gate {
         if analysis.findings.iter().any(|f| f.severity == Severity::Error && f.confidence == Confidence::Certain) {
             return Some(Passed::No);
         }
-        let ask = Ask { job: &analysis.job };
+        let ask = Ask::new(&analysis.job);
         let there = match self.until {
             Until::Ready => is_ready(ask, expected),
             Until::Collective => is_ready(ask, expected) && proof(ask).is_some() || only_proof(ask),
@@ -48,7 +48,7 @@ impl Gate {
     /// What is missing, one plain sentence each, for the time that ran out.
     pub fn missing(self, analysis: &Analysis, expected: &Expectations) -> Vec<String> {
         let job = &analysis.job;
-        let ask = Ask { job };
+        let ask = Ask::new(job);
         let mut out = Vec::new();
         if !is_ready(ask, expected) {
             let want = expected.number(Key::Nranks).or(job.nranks);

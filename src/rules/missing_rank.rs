@@ -17,7 +17,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = at_the_store(ask).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
+    let found = super::ras::missing(ask).or_else(|| at_the_store(ask)).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
     found.into_iter().map(complete).collect()
 }
 

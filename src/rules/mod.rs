@@ -20,6 +20,7 @@ mod gpu_arch_mismatch;
 mod gpu_error;
 mod gpu_not_visible;
 mod gpu_oom;
+mod hints;
 mod ib;
 mod ib_completion_error;
 mod ib_device_missing;
@@ -35,6 +36,7 @@ mod nvls_failure;
 mod p2p_iommu_acs_hang;
 mod peer_crash;
 mod rail_topology;
+mod ras;
 mod rccl_sdma_rdna;
 mod remedy;
 mod roce_qp_gid_mtu;
@@ -44,16 +46,23 @@ mod stall;
 mod tcp_fallback;
 mod teardown;
 mod topology_error;
+mod unknown;
+mod user;
 mod verdict;
 mod version_mismatch;
 mod waiting;
+mod why_not;
 mod workaround_left;
 
 pub mod query;
+pub mod tree;
 
-pub use engine::{run, run_expecting};
+pub use engine::{Wishes, run, run_with};
 pub use expectation_failed::expected;
 pub use finding::{Confidence, Evidence, Finding, Fix, Severity, Verdict};
+pub use unknown::UnknownWarning;
+pub use user::{Silence, Silenced, User, UserRule};
+pub use why_not::{Reason, Standing, WhyNot, why_not};
 
 use crate::job::Job;
 use query::Ask;
@@ -94,6 +103,14 @@ pub struct Analysis {
     pub verdict: Verdict,
     /// What was missing in the logs and how to get it, and what is good about a healthy one.
     pub notes: Vec<String>,
+    /// Warnings that nothing explains, most telling first.
+    pub unknown: Vec<UnknownWarning>,
+    /// What the user's configuration silenced.
+    pub silenced: Vec<Silenced>,
+    /// How far the evidence leads down the decision tree.
+    pub walk: tree::Walk,
+    /// Answers to `--why-not`.
+    pub why_not: Vec<WhyNot>,
     /// Expectations that the logs do not decide, with the setting that would.
     pub undecided: Vec<String>,
 }

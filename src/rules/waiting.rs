@@ -5,7 +5,7 @@
 
 use super::finding::Evidence;
 use super::query::{Ask, Hit, evidence};
-use crate::digest::CommLog;
+use crate::digest::{CommLog, Entry, Sample};
 use crate::event::Stage;
 use crate::event::tables::{NCCL_STAGE_OVER, PROOF_OF_COLLECTIVE};
 use crate::job::{Comm, Vantage};
@@ -114,8 +114,25 @@ fn starting(ask: Ask<'_>) -> bool {
 
 /// Collectives have finished: a result, a later stage of the framework, a communicator that was closed in good order.
 pub fn progressed(ask: Ask<'_>) -> bool {
-    let proof = ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()) || NCCL_STAGE_OVER.contains(&e.kind.as_str())));
-    proof || ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| l.end.as_ref().is_some_and(|(aborted, _)| !aborted) || l.calls.len > 64)
+    ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| finished_one(ask, e) || (NCCL_STAGE_OVER.contains(&e.kind.as_str()) && later(ask, e))))
+        || ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| l.end.as_ref().is_some_and(|(aborted, _)| !aborted) || l.calls.len > 64)
+}
+
+/// The entry shows that a collective finished over the GPUs.
+pub fn finished_one(ask: Ask<'_>, entry: &Entry) -> bool {
+    PROOF_OF_COLLECTIVE.contains(&entry.kind.as_str()) && later(ask, entry)
+}
+
+/// vLLM's line of a message queue is printed by the executor and by workers before NCCL starts too, so it counts only
+/// behind the line that comes right before NCCL. The other lines have one place.
+fn later(ask: Ask<'_>, entry: &Entry) -> bool {
+    if entry.kind != "vllm.mq_handle" {
+        return true;
+    }
+    let executor = |s: &Sample| s.text.contains("(EngineCore") || s.text.contains("(APIServer");
+    let stream = entry.first.at.stream;
+    let start = ask.hits("vllm.nccl_version").iter().map(Hit::at).filter(|at| at.stream == stream).min();
+    entry.samples.iter().chain([&entry.last]).any(|s| !executor(s) && start.is_some_and(|at| s.at > at))
 }
 
 /// Something failed with an error of its own, so that the job does not merely wait.

@@ -12,7 +12,7 @@ use super::{complain, exit, expectations};
 use crate::expect::Expectations;
 use crate::follow::{Follower, Gate, Passed};
 use crate::report;
-use crate::rules::{self, Analysis};
+use crate::rules::{self, Analysis, Wishes};
 use anyhow::{Result, anyhow, bail};
 use show::Show;
 use std::io::{self, IsTerminal};
@@ -170,7 +170,7 @@ impl Session<'_> {
     fn look(&mut self, now: Instant) -> Analysis {
         self.feed.changed = false;
         let expected = &self.expected;
-        let analysis = self.feed.follower.analyze(now, Some(self.args.stall), |job| rules::run_expecting(job, expected));
+        let analysis = self.feed.follower.analyze(now, Some(self.args.stall), |job| rules::run_with(job, Wishes { user: None, expect: Some(expected) }));
         self.stalled = self.silence(now) >= self.args.stall;
         self.show.look(&analysis, &self.feed.follower, self.started.elapsed());
         self.look_from = Instant::now() + now.elapsed().saturating_mul(LOOK_SHARE).clamp(LOOK, LOOK_MOST);
@@ -184,7 +184,7 @@ impl Session<'_> {
         let now = Instant::now();
         let live = live || (self.silence(now) >= self.args.stall && !self.feed.ended());
         let expected = &self.expected;
-        let mut analysis = self.feed.follower.analyze(now, live.then_some(self.args.stall), |job| rules::run_expecting(job, expected));
+        let mut analysis = self.feed.follower.analyze(now, live.then_some(self.args.stall), |job| rules::run_with(job, Wishes { user: None, expect: Some(expected) }));
         if let Some(until) = self.args.until {
             for missing in (Gate { until }).missing(&analysis, &self.expected) {
                 if !analysis.notes.contains(&missing) {

@@ -147,7 +147,7 @@ pub type Learnt = (BTreeMap<Key, Vec<String>>, BTreeMap<String, BTreeMap<Key, Ve
 
 /// What the logs of a good run let expect of the next one.
 pub fn expected(job: &Job) -> Learnt {
-    let ask = Ask { job };
+    let ask = Ask::new(job);
     let mut common = BTreeMap::new();
     let mut hosts: BTreeMap<String, BTreeMap<Key, Vec<String>>> = BTreeMap::new();
     for key in Key::ALL.into_iter().filter(|k| *k != Key::NoInterface) {
