@@ -16,8 +16,8 @@ fn a_fatal_line_is_told_at_once_and_the_report_comes_at_the_end() {
         args.extend(poll.iter().flat_map(|p| ["--poll", p]));
         let mut child = ncclog(&args).spawn().expect("runs");
         thread::sleep(Duration::from_millis(300));
-        for rank in 0..2 {
-            append(&folder.path().join(format!("rank{rank}.log")), &start(rank, 2, "IB").concat());
+        for rank in 0..4 {
+            append(&folder.path().join(format!("rank{rank}.log")), &start(rank, 4, "IB").concat());
         }
         let mut err = child.stderr.take().expect("piped");
         until(&mut err, "HEALTHY");
