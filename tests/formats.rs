@@ -146,7 +146,6 @@ fn four_thousand_ranks_are_a_page_under_two_megabytes() {
     assert!(page.len() < 2_000_000, "{}", page.len());
     assert!(page.contains("class=\"squares\"") && page.contains("class=\"matrix\"") && page.contains("class=\"ladder\""));
     assert!(page.contains("id=\"r1365\"") && page.contains("rank 1365 on node170: stopped before the others, reached connecting channels"));
-    assert!(plain(Format::Html, &flood()).len() < 8_000_000);
 }
 
 #[test]
@@ -232,9 +231,10 @@ fn markdown_of_a_hostile_log_has_no_markup() {
     assert_eq!(fence, None, "a block of code is open at the end");
     let without_code: String = {
         // Inline code: runs of ticks of one length.
+        let outside = outside.replace("\\`", "'");
         let mut rest = outside.as_str();
         let mut kept = String::new();
-        while let Some(at) = rest.find('`').filter(|at| !rest[..*at].ends_with('\\')) {
+        while let Some(at) = rest.find('`') {
             kept.push_str(&rest[..at]);
             let ticks: String = rest[at..].chars().take_while(|c| *c == '`').collect();
             let after = &rest[at + ticks.len()..];

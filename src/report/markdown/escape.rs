@@ -40,7 +40,7 @@ pub fn plain(text: &str) -> String {
             '-' | '+' | '=' if index == 0 => {
                 let _ = write!(out, "\\{c}");
             }
-            '.' | ')' if index > 0 && index < 10 && text[..index].bytes().all(|b| b.is_ascii_digit()) => {
+            '.' | ')' if starts_an_item(text, index) => {
                 let _ = write!(out, "\\{c}");
             }
             '.' if text[..index].ends_with("www") => out.push_str("<!-- -->."),
@@ -48,6 +48,12 @@ pub fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// `1. ` would begin a list; a version does not.
+fn starts_an_item(text: &str, index: usize) -> bool {
+    let number = (1..10).contains(&index) && text[..index].bytes().all(|b| b.is_ascii_digit());
+    number && text[index + 1..].chars().next().is_none_or(char::is_whitespace)
 }
 
 fn in_word(text: &str, index: usize) -> bool {
@@ -98,6 +104,7 @@ mod tests {
         assert_eq!(plain("@team #12 http://x www.y"), "@<!-- -->team #<!-- -->12 http<!-- -->://x www<!-- -->.y");
         assert_eq!(plain("# a"), "\\#<!-- --> a");
         assert_eq!(plain("1. a"), "1\\. a");
+        assert_eq!(plain("2.27.3"), "2.27.3");
         assert_eq!(prose("set `A_B=1` in a_b"), "set `A_B=1` in a_b");
         assert_eq!(prose("a lonely ` tick"), "a lonely \\` tick");
         assert_eq!(code("a`b"), "``a`b``");
