@@ -144,6 +144,10 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
     let who = if ranks.is_empty() { String::new() } else { format!("{}: ", ranks_text(&ranks)) };
     let title = capital(&format!("{who}{}", first.meaning));
     let mut finding = Finding::new("gpu-error", Severity::Error, best, title.chars().take(100).collect::<String>());
+    if rocm::left_to_several_radeons(ask, &first.hit) {
+        // The engine ignores this where the other rule does not speak up.
+        finding.caused_by = Some("rccl-sdma-rdna");
+    }
     finding.why = reason(first, best);
     finding.hosts = hosts_of(&[first.hit]);
     finding.ranks = ranks;

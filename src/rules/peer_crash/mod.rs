@@ -4,8 +4,7 @@ mod who;
 
 use super::finding::{Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, evidence, ranks_of, ranks_text};
-use super::{Cause, Rule, teardown};
-use crate::event::tables::PROOF_OF_COLLECTIVE;
+use super::{Cause, Rule, teardown, waiting};
 use std::cmp::Ordering;
 
 /// The rule.
@@ -38,6 +37,11 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let end = teardown::Teardown::of(ask);
     let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit)).collect();
     let deaths: Vec<Hit<'_>> = deaths(ask).into_iter().filter(|h| end.matters(h)).collect();
+    if let Some(mut finding) = super::ras::dead(ask) {
+        finding.fixes = fixes(finding.hosts.first().map_or("", String::as_str), false);
+        finding.evidence.extend(complaints.iter().take(2).map(|c| c.hit.evidence()));
+        return vec![finding];
+    }
     if complaints.is_empty() && deaths.is_empty() {
         return Vec::new();
     }
@@ -69,7 +73,7 @@ fn never_reached(ask: Ask<'_>) -> bool {
             _ => true,
         };
         let log = &h.process().log;
-        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()));
+        let worked = log.comms.iter().any(|c| c.complete.is_some() || c.calls.len > 0) || log.ledger.iter().any(|e| waiting::finished_one(ask, e));
         tried_out && !worked
     })
 }
