@@ -27,7 +27,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         super::explain::find(name)?;
     }
     let user = args.config.load()?;
-    let expect = expectations(&args.expect)?;
+    let expect = expectations(&args.expect, &args.config)?;
     let bar = Bar::new(args.quiet);
     let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), user, expect, refine: args.refine, ..Options::default() }, &bar);
     bar.finish();

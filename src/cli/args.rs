@@ -190,8 +190,12 @@ pub struct ConfigArgs {
 impl ConfigArgs {
     /// Reads the configuration that is in force, if there is one.
     pub fn load(&self) -> Result<Option<Arc<User>>, config::Error> {
-        let path = self.config.clone().or_else(|| if self.no_config { None } else { config::discover() });
-        path.map(|p| config::read(&p).map(Arc::new)).transpose()
+        self.path().map(|p| config::read(&p).map(Arc::new)).transpose()
+    }
+
+    /// The configuration that is in force, if there is one.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| if self.no_config { None } else { config::discover() })
     }
 }
 

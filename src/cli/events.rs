@@ -4,7 +4,7 @@ use super::follow::{Feed, inputs};
 use super::{complain, exit};
 use crate::digest::map;
 use crate::events::{EventStream, Kinds};
-use crate::follow::{Observed, Observer};
+use crate::follow::{Extra, Observed, Observer};
 use crate::input::{self, Source, StreamBlocks};
 use ahash::AHashMap;
 use anyhow::{Context, Result, anyhow};
@@ -124,7 +124,7 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
         let stream = streams.entry(seen.stream).or_insert_with(|| EventStream::new(seen.name, kinds.clone()));
         stream.write(seen.text, seen.parsed, seen.span, out);
     });
-    let mut feed = Feed::new(names, poll, false, Some(observer))?;
+    let mut feed = Feed::new(names, poll, false, Extra { observer: Some(observer), user: None })?;
     let mut stdout = io::stdout().lock();
     loop {
         feed.read();

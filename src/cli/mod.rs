@@ -15,15 +15,12 @@ pub use exit::{FOUND, FailOn, OK, TROUBLE};
 
 use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
-use anyhow::{Result, anyhow, bail};
-use args::{Cli, Command, ExpectArg, SchemaOf};
+use anyhow::{Context, Result, anyhow};
+use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// The configuration that is looked for in the working directory.
-const CONFIG: &str = "ncclog.toml";
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -56,16 +53,15 @@ pub fn run() -> ExitCode {
     }))
 }
 
-/// What is expected: `--expect`, then the table `[expect]` of the working directory's `ncclog.toml`.
-fn expectations(args: &ExpectArg) -> Result<Expectations> {
+/// What is expected: `--expect`, then the table `[expect]` of the configuration in force, which was read before.
+fn expectations(args: &ExpectArg, config: &ConfigArgs) -> Result<Expectations> {
     let mut expected = Expectations::default();
     for text in &args.expect {
         expected.add(text).map_err(|e| anyhow!("--expect {e}"))?;
     }
-    match fs::read_to_string(CONFIG) {
-        Ok(text) => expected.fill_from(parse_expectations(&text).map_err(|e| anyhow!("{CONFIG}: {e}"))?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => bail!("{CONFIG}: cannot be read ({error}); check its permissions"),
+    if let Some(path) = config.path() {
+        let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read; check its permissions", path.display()))?;
+        expected.fill_from(parse_expectations(&text).map_err(|e| anyhow!("{}: {e}", path.display()))?);
     }
     Ok(expected)
 }

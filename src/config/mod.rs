@@ -50,6 +50,9 @@ struct File {
     rule: Vec<Rule>,
     #[serde(default)]
     silence: Vec<Spanned<Silence>>,
+    /// What a good start looks like; `crate::expect` reads it.
+    #[serde(default, rename = "expect")]
+    _expect: serde::de::IgnoredAny,
 }
 
 /// `[[rule]]`

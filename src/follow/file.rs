@@ -1,6 +1,6 @@
 //! One file by its name, whatever happens to the file behind it.
 
-use super::{Lines, Stream};
+use super::{Extra, Lines, Stream};
 use crate::input::{Encoding, decoder, sniff};
 use ahash::AHashMap;
 use std::fs::{self, File, Metadata};
@@ -70,6 +70,8 @@ struct Open {
     decoder: Option<encoding_rs::Decoder>,
     /// Another name's stream reads it, or it was read as a whole: nothing more is read of it here.
     done: bool,
+    /// The file is as it was at the last look.
+    idle: bool,
     grown: Instant,
 }
 
@@ -109,8 +111,8 @@ pub struct Tail {
 
 impl Tail {
     /// Follows `path` as stream `id`.
-    pub fn new(id: u32, path: PathBuf) -> Self {
-        let stream = Stream::new(id, path.display().to_string());
+    pub fn new(id: u32, path: PathBuf, extra: Extra) -> Self {
+        let stream = Stream::new(id, path.display().to_string()).with(extra);
         Self { path, stream, current: None, previous: Vec::new(), restarts: 0, gaps: 0, heads: Vec::new(), grown: Instant::now(), seen: false }
     }
 
@@ -157,7 +159,9 @@ impl Tail {
         let id = (meta.dev(), meta.ino());
         let changed = (meta.mtime(), meta.mtime_nsec());
         if let Some(open) = self.current.as_mut().filter(|o| o.id == id) {
-            if open.done || (open.changed == changed && open.print.position == meta.len()) {
+            // Asking costs as much as reading; with thousands of files both count.
+            open.idle = open.done || (open.changed == changed && open.print.position == meta.len());
+            if open.idle {
                 return Ok(());
             }
             open.changed = changed;
@@ -197,6 +201,7 @@ impl Tail {
     /// The name leads nowhere, or elsewhere: the file that it named may still be written.
     fn lose(&mut self) {
         let Some(mut open) = self.current.take().filter(|o| !o.done) else { return };
+        open.idle = false;
         if open.file.is_some() {
             self.previous.push(open);
             return;
@@ -249,7 +254,7 @@ impl Tail {
 
 impl Open {
     fn new(id: Id) -> Self {
-        Self { file: None, id, print: Print::default(), changed: (0, 0), lines: Lines::default(), decoder: None, done: false, grown: Instant::now() }
+        Self { file: None, id, print: Print::default(), changed: (0, 0), lines: Lines::default(), decoder: None, done: false, idle: false, grown: Instant::now() }
     }
 
     fn handle(&mut self, path: &Path) -> io::Result<&File> {
@@ -279,7 +284,7 @@ impl Open {
 
     /// Folds what is new, at most one turn's worth. Returns whether anything was, and whether there is more.
     fn read(&mut self, path: &Path, stream: &mut Stream, buffer: &mut Vec<u8>) -> io::Result<(bool, bool)> {
-        if self.done {
+        if self.done || self.idle {
             return Ok((false, false));
         }
         let start = self.print.position;

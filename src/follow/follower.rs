@@ -3,7 +3,7 @@
 use super::file::Known;
 use super::targets::{Scan, parent};
 use super::watch::{News, absolute};
-use super::{Lines, Observer, Progress, Stream, Tail, Targets};
+use super::{Extra, Lines, Progress, Stream, Tail, Targets};
 use crate::digest::{Digest, Process, StreamInfo};
 use crate::job::{Job, Vantage};
 use crate::rules::Analysis;
@@ -51,7 +51,7 @@ pub struct Look {
 
 /// Follows all inputs.
 pub struct Follower {
-    observer: Option<Observer>,
+    extra: Extra,
     targets: Targets,
     tails: Vec<Tail>,
     pipes: Vec<PipeTail>,
@@ -69,10 +69,10 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows `inputs`; nothing is read yet. `observer` sees every block.
-    pub fn new(inputs: &[String], observer: Option<Observer>) -> Self {
+    /// Follows `inputs`; nothing is read yet.
+    pub fn new(inputs: &[String], extra: Extra) -> Self {
         let mut follower = Self {
-            observer,
+            extra,
             targets: Targets::new(inputs),
             tails: Vec::new(),
             pipes: Vec::new(),
@@ -93,8 +93,7 @@ impl Follower {
 
     fn add_pipe(&mut self, name: String) -> usize {
         let number = self.pipes.len();
-        let mut stream = Stream::new(self.streams.len() as u32, name);
-        stream.observe(self.observer.clone());
+        let stream = Stream::new(self.streams.len() as u32, name).with(self.extra.clone());
         self.pipes.push(PipeTail { lines: Lines::default(), stream, grown: Instant::now(), ended: false });
         self.streams.push(Place::Pipe(number));
         number
@@ -149,9 +148,7 @@ impl Follower {
         self.by_path.insert(key, self.tails.len());
         self.dirty.insert(self.tails.len());
         self.streams.push(Place::Tail(self.tails.len()));
-        let mut tail = Tail::new(id, path);
-        tail.stream.observe(self.observer.clone());
-        self.tails.push(tail);
+        self.tails.push(Tail::new(id, path, self.extra.clone()));
     }
 
     /// A name that appeared is new unless it is a followed file under another name, or a copy of one.
@@ -281,7 +278,7 @@ impl Follower {
             stream.snapshot(if used { &unfinished } else { &[] })
         };
         let parts: Vec<_> = self.streams.par_iter().with_min_len(16).map(one).collect();
-        let mut digest = Digest::default();
+        let mut digest = Digest { patterns: self.extra.set(), ..Digest::default() };
         for (info, processes) in parts {
             digest.streams.push(info);
             digest.processes.extend(processes);

@@ -22,6 +22,6 @@ pub use gate::{Gate, Passed, Until};
 pub use lines::Lines;
 pub use pace::Pace;
 pub use progress::Progress;
-pub use stream::{Observed, Observer, Stream};
+pub use stream::{Extra, Observed, Observer, Stream};
 pub use targets::{Scan, Targets};
 pub use watch::{Pipe, Wake, Watch};

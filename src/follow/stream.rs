@@ -1,12 +1,34 @@
 //! One followed name: its fold, and where in it the next line stands.
 
-use crate::digest::{Folder, Parsed, Process, StreamInfo, map};
+use crate::digest::{Folder, Parsed, Process, StreamInfo, map_with};
+use crate::event::UserPatterns;
 use crate::input::Span;
+use crate::rules::User;
 use bumpalo::Bump;
 use std::sync::Arc;
 
 /// Sees every block before it is folded: name of the stream, text, its events, and where it stands.
 pub type Observer = Arc<dyn Fn(&Observed<'_>) + Send + Sync>;
+
+/// What goes along with the fold.
+#[derive(Clone, Default)]
+pub struct Extra {
+    /// Sees every block.
+    pub observer: Option<Observer>,
+    /// Holds the user's own patterns.
+    pub user: Option<Arc<User>>,
+}
+
+impl Extra {
+    fn patterns(&self) -> Option<&UserPatterns> {
+        self.user.as_ref()?.patterns.as_ref()
+    }
+
+    /// The names of the user's patterns, for the digest.
+    pub fn set(&self) -> Vec<(String, String)> {
+        self.patterns().map(UserPatterns::set).unwrap_or_default()
+    }
+}
 
 /// A block on its way into the fold.
 pub struct Observed<'a> {
@@ -25,7 +47,7 @@ pub struct Observed<'a> {
 /// The fold of everything that was written under one name.
 pub struct Stream {
     id: u32,
-    observer: Option<Observer>,
+    extra: Extra,
     folder: Folder,
     offset: u64,
     /// The next line begins behind a line end that no block holds.
@@ -37,12 +59,13 @@ pub struct Stream {
 impl Stream {
     /// An empty stream with number `id`.
     pub fn new(id: u32, name: String) -> Self {
-        Self { id, observer: None, folder: Folder::new(id, name), offset: 0, closes: false, remark: None }
+        Self { id, extra: Extra::default(), folder: Folder::new(id, name), offset: 0, closes: false, remark: None }
     }
 
-    /// Shows every block to `observer`.
-    pub fn observe(&mut self, observer: Option<Observer>) {
-        self.observer = observer;
+    /// Takes what goes along.
+    pub fn with(mut self, extra: Extra) -> Self {
+        self.extra = extra;
+        self
     }
 
     /// Its name.
@@ -67,8 +90,8 @@ impl Stream {
         }
         let span = self.span(text);
         let arena = Bump::new();
-        let parsed = map(text, &arena);
-        if let Some(observer) = &self.observer {
+        let parsed = map_with(text, &arena, self.extra.patterns());
+        if let Some(observer) = &self.extra.observer {
             observer(&Observed { stream: self.id, name: &self.folder.info.path, text, parsed: &parsed, span });
         }
         self.folder.fold(&parsed, span);
@@ -99,7 +122,7 @@ impl Stream {
         for text in unfinished.iter().filter(|t| !t.is_empty()) {
             let arena = Bump::new();
             let span = Span { offset, closes_open_line: closes, ..self.span(text) };
-            folder.fold(&map(text, &arena), span);
+            folder.fold(&map_with(text, &arena, self.extra.patterns()), span);
             offset += span.bytes;
             closes = true;
         }

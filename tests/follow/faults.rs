@@ -3,7 +3,7 @@
 
 use crate::logs::{append, start};
 use ncclog::analysis::analyze_bytes;
-use ncclog::follow::Follower;
+use ncclog::follow::{Extra, Follower};
 use ncclog::report::json;
 use ncclog::rules::{self, Analysis};
 use serde_json::Value;
@@ -124,6 +124,7 @@ fn play(seed: u64, whole_folder: bool) {
             path: folder.path().join(format!("rank{rank}.log")),
             lines: start(rank, 4, if rank == 3 { "Socket" } else { "IB" }),
             rest: None,
+            fresh: false,
             written: String::new(),
         })
         .collect();
@@ -131,7 +132,7 @@ fn play(seed: u64, whole_folder: bool) {
         append(&writer.path, "");
     }
     let input = if whole_folder { folder.path().display().to_string() } else { folder.path().join("rank?.log").display().to_string() };
-    let mut follower = Follower::new(&[input], None);
+    let mut follower = Follower::new(&[input], Extra::default());
     look(&mut follower);
     loop {
         let mut left = false;
@@ -169,7 +170,7 @@ fn a_truncation_of_the_same_length_is_seen_and_said() {
     let path = folder.path().join("rank0.log");
     let lines = start(0, 2, "IB");
     fs::write(&path, lines[..4].concat()).expect("writes");
-    let mut follower = Follower::new(&[path.display().to_string()], None);
+    let mut follower = Follower::new(&[path.display().to_string()], Extra::default());
     look(&mut follower);
     // The clock of a file system may tick slowly.
     std::thread::sleep(std::time::Duration::from_millis(30));
@@ -187,7 +188,7 @@ fn a_folder_that_disappears_and_comes_back() {
     let logs = folder.path().join("logs");
     fs::create_dir(&logs).expect("creates");
     fs::write(logs.join("rank0.log"), start(0, 2, "IB").concat()).expect("writes");
-    let mut follower = Follower::new(&[logs.display().to_string()], None);
+    let mut follower = Follower::new(&[logs.display().to_string()], Extra::default());
     look(&mut follower);
     fs::remove_dir_all(&logs).expect("removes");
     look(&mut follower);
@@ -206,7 +207,7 @@ fn an_unfinished_line_is_used_once() {
     let text = start(0, 2, "IB").concat();
     let (most, end) = text.trim_end().split_at(text.len() - 20);
     fs::write(&path, most).expect("writes");
-    let mut follower = Follower::new(&[path.display().to_string()], None);
+    let mut follower = Follower::new(&[path.display().to_string()], Extra::default());
     look(&mut follower);
     let lines = |f: &mut Follower, whole: bool| {
         let d = f.digest(Instant::now(), whole);

@@ -1,6 +1,6 @@
 //! The arguments of `ncclog follow`.
 
-use crate::cli::args::{ColorArg, ExpectArg};
+use crate::cli::args::{ColorArg, ConfigArgs, ExpectArg};
 use crate::cli::exit::FailOn;
 use crate::follow::Until;
 use crate::report::Format;
@@ -51,6 +51,9 @@ pub struct FollowArgs {
     /// What must hold
     #[command(flatten)]
     pub expect: ExpectArg,
+    /// Configuration
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// How to report at the end: text for people, json for programs
     #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,

@@ -1,6 +1,6 @@
 //! Brings what is written to the follower: watches, polls, takes pipes and signals.
 
-use crate::follow::{Follower, Observer, Pace, Pipe, Wake, Watch};
+use crate::follow::{Extra, Follower, Pace, Pipe, Wake, Watch};
 use anyhow::{Result, anyhow};
 use std::fs::File;
 use std::io::{self, Write};
@@ -32,12 +32,12 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Follows `inputs`; signals ask it to stop. `tee` passes standard input through; `observer` gets every event.
-    pub fn new(inputs: &[String], poll: Option<Duration>, tee: bool, observer: Option<Observer>) -> Result<Self> {
+    /// Follows `inputs`; signals ask it to stop. `tee` passes standard input through.
+    pub fn new(inputs: &[String], poll: Option<Duration>, tee: bool, extra: Extra) -> Result<Self> {
         let (wake, woken) = sync_channel(BATCH);
         stop_on_signals(&wake)?;
         let mut feed = Self {
-            follower: Follower::new(inputs, observer),
+            follower: Follower::new(inputs, extra),
             changed: true,
             stop: false,
             watch: Watch::new(wake.clone(), poll.is_some()),

@@ -10,13 +10,14 @@ pub(super) use feed::Feed;
 use super::output::{self, report_options};
 use super::{complain, exit, expectations};
 use crate::expect::Expectations;
-use crate::follow::{Follower, Gate, Passed};
+use crate::follow::{Extra, Follower, Gate, Passed};
 use crate::report;
-use crate::rules::{self, Analysis, Wishes};
+use crate::rules::{self, Analysis, User, Wishes};
 use anyhow::{Result, anyhow, bail};
 use show::Show;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Shortest and longest time between two looks, and the part of the time that looks may take.
@@ -45,12 +46,13 @@ pub fn run(args: &FollowArgs) -> Result<u8> {
         output::check(path)?;
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
-    let expected = expectations(&args.expect)?;
-    let feed = Feed::new(&inputs, args.poll, args.tee, None)?;
+    let user = args.config.load()?;
+    let expected = expectations(&args.expect, &args.config)?;
+    let feed = Feed::new(&inputs, args.poll, args.tee, Extra { observer: None, user: user.clone() })?;
     let show = Show::new(args.quiet);
     show.awaited(&feed.follower.awaited().into_iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect::<Vec<_>>());
     let now = Instant::now();
-    let mut session = Session { args, expected, feed, show, started: now, look_from: now, stalled: false };
+    let mut session = Session { args, user, expected, feed, show, started: now, look_from: now, stalled: false };
     let (end, analysis) = session.run();
     session.show.clear();
     let code = code(&end, &analysis, &session.feed.follower, args);
@@ -114,6 +116,7 @@ fn write(args: &FollowArgs, analysis: &Analysis) -> Result<()> {
 /// Everything that a run of `follow` holds.
 struct Session<'a> {
     args: &'a FollowArgs,
+    user: Option<Arc<User>>,
     expected: Expectations,
     feed: Feed,
     show: Show,
@@ -169,8 +172,8 @@ impl Session<'_> {
 
     fn look(&mut self, now: Instant) -> Analysis {
         self.feed.changed = false;
-        let expected = &self.expected;
-        let analysis = self.feed.follower.analyze(now, Some(self.args.stall), |job| rules::run_with(job, Wishes { user: None, expect: Some(expected) }));
+        let wishes = Wishes { user: self.user.as_deref(), expect: Some(&self.expected) };
+        let analysis = self.feed.follower.analyze(now, Some(self.args.stall), |job| rules::run_with(job, wishes));
         self.stalled = self.silence(now) >= self.args.stall;
         self.show.look(&analysis, &self.feed.follower, self.started.elapsed());
         self.look_from = Instant::now() + now.elapsed().saturating_mul(LOOK_SHARE).clamp(LOOK, LOOK_MOST);
@@ -183,8 +186,8 @@ impl Session<'_> {
         self.feed.read_rest();
         let now = Instant::now();
         let live = live || (self.silence(now) >= self.args.stall && !self.feed.ended());
-        let expected = &self.expected;
-        let mut analysis = self.feed.follower.analyze(now, live.then_some(self.args.stall), |job| rules::run_with(job, Wishes { user: None, expect: Some(expected) }));
+        let wishes = Wishes { user: self.user.as_deref(), expect: Some(&self.expected) };
+        let mut analysis = self.feed.follower.analyze(now, live.then_some(self.args.stall), |job| rules::run_with(job, wishes));
         if let Some(until) = self.args.until {
             for missing in (Gate { until }).missing(&analysis, &self.expected) {
                 if !analysis.notes.contains(&missing) {
