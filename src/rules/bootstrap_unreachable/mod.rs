@@ -167,7 +167,9 @@ impl Answer {
                 "Connection refused: nobody listens there. Either the address belongs to another machine than meant (docker0, a bridge, lo), or the rank behind it never started or is gone."
             }
             Self::Forbidden => "This host does not let the connection out: a local firewall, a network policy of the container or a security module forbids it.",
-            Self::WrongLink => "This host cannot send to that address from the interface that was chosen: a link-local IPv6 address without its interface, or an address of loopback, is the usual reason.",
+            Self::WrongLink => {
+                "This host cannot send to that address from the interface that was chosen: a link-local IPv6 address without its interface, or an address of loopback, is the usual reason."
+            }
             Self::Aborted => "The connection was given up after many refusals: nobody listens at that address for this job.",
         }
     }
