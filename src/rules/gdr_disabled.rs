@@ -223,6 +223,13 @@ fn off() -> Fix {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn merely_absent_beside_a_missing_log_is_a_remark() {
+        let log = "alpha:1:2 [0] NCCL INFO Using network IB\nalpha:1:2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\nalpha:1:2 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xa - Init COMPLETE\n";
+        let list = crate::analysis::analyze_texts(&[("rank0.log", log)]).findings;
+        assert!(list.iter().filter(|f| f.id == "gdr-disabled").all(|f| f.severity == crate::rules::Severity::Info));
+    }
+
     use crate::analysis::analyze_texts;
     use crate::rules::{Confidence, Finding, Severity};
 
