@@ -20,6 +20,7 @@ const FATAL: &[&str] = &[
     "app.exception",
     "app.fatal",
     "app.segfault",
+    "app.exit_signal",
     "app.terminate",
     "api.argument",
     "api.destroyed",
@@ -114,7 +115,9 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         .into_iter()
         // Two NCCL installations that are mixed have a cause of their own.
         .filter(|h| h.entry.kind != "app.undefined_symbol" || h.get("symbol").is_none_or(|s| !s.starts_with("nccl")))
-        .filter(|h| h.entry.kind.starts_with("api.") || !is_messenger(h))
+        // A kill comes from outside; these signals come from the program's own code.
+        .filter(|h| h.entry.kind != "app.exit_signal" || matches!(h.num("signal"), Some(4 | 7 | 8 | 11)))
+        .filter(|h| h.entry.kind.starts_with("api.") || matches!(h.entry.kind.as_str(), "app.missing_library" | "app.undefined_symbol") || !is_messenger(h))
         .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
@@ -134,6 +137,7 @@ fn words(hit: &Hit<'_>) -> String {
     let text = match hit.entry.kind.as_str() {
         kind if kind.starts_with("api.") => hit.text().rsplit_once(" WARN ").map_or(hit.text(), |(_, t)| t).to_owned(),
         "app.segfault" => "segmentation fault".to_owned(),
+        "app.exit_signal" => format!("signal {} ({})", hit.get("signal").unwrap_or("?"), hit.get("name").unwrap_or("?")),
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
         "app.undefined_symbol" => format!("undefined symbol {}", hit.get("symbol").unwrap_or("?")),

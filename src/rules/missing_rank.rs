@@ -117,8 +117,10 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     } else {
         ((0..present.last().copied()?).filter(|r| !present.contains(r)).collect(), Confidence::Possible)
     };
+    // Processes that speak before they name their rank may be the absent ones; NCCL prints no rank until then.
+    let nameless = ask.procs().filter(|(_, p)| p.nccl && p.rank.is_none() && p.device_ranks.is_empty()).count();
     // Few logs of many ranks are a choice of the reader, no sign of the job.
-    if absent.is_empty() || absent.len() > present.len() {
+    if absent.is_empty() || absent.len() > present.len() || nameless >= absent.len() {
         return None;
     }
     let absent: Vec<u32> = absent.into_iter().collect();

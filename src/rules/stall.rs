@@ -64,6 +64,9 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
         "vllm.core_wait" => {
             ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells.")
         }
+        "jax.stuck" => {
+            ("participants of a collective wait for one that has not come", "XLA prints it after ten seconds, also while another process still compiles, so only its length tells.")
+        }
         "horovod.stall" => ("some ranks called a collective that others have not called", "Horovod names the ranks that are missing."),
         _ => (
             "a worker does not answer its front process",
