@@ -99,6 +99,7 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
         "Connection",
         "gloo",
         "Broken promise",
+        "got signal: ",
         "worker process",
         "out of memory",
         "Distributed package",
@@ -195,6 +196,17 @@ mod tests {
         )]);
         assert_eq!(a.findings[0].id, "app-crash");
         assert!(a.findings.iter().all(|f| f.id != "peer-crash" || f.caused_by.is_some()));
+    }
+
+    #[test]
+    fn a_signal_from_the_programs_own_code_and_a_missing_library_are_causes() {
+        let report =
+            "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 99)\n  traceback : Signal 11 (SIGSEGV) received by PID 99\n";
+        assert_eq!(analyze_texts(&[("job.log", report)]).findings[0].id, "app-crash");
+        let library = "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory\n";
+        assert_eq!(analyze_texts(&[("job.log", library)]).findings[0].id, "app-crash");
+        let stopped = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12 got signal: 15\n";
+        assert!(analyze_texts(&[("job.log", stopped)]).findings.iter().all(|f| f.id != "app-crash"));
     }
 
     #[test]

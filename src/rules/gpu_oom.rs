@@ -23,7 +23,8 @@ fn says_oom(text: &str) -> bool {
 
 /// Frameworks that find too little room on the GPU by themselves, or say so in their own words.
 fn framework_says(text: &str) -> bool {
-    const WORDS: [&str; 7] = [
+    const WORDS: [&str; 8] = [
+        "Free memory on device",
         "No available memory for the cache blocks",
         "Try increasing `gpu_memory_utilization`",
         "Please try to increase --mem-fraction-static",
@@ -129,6 +130,18 @@ mod tests {
         assert_eq!(a.findings[0].id, "gpu-oom");
         assert_eq!(a.findings[0].ranks, [1]);
         assert_eq!(a.verdict, Verdict::Failed);
+    }
+
+    #[test]
+    fn frameworks_say_it_in_their_own_words() {
+        for text in [
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.\n",
+            "h1:1:2 [0] include/alloc.h:48 NCCL WARN Failed to CUDA calloc 4194304 bytes\n",
+        ] {
+            let a = analyze_texts(&[("rank0.log", text)]);
+            assert_eq!(a.findings.first().map(|f| f.id), Some("gpu-oom"), "{text}");
+        }
     }
 
     #[test]

@@ -103,7 +103,9 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     let met = |s: Stage| if ask.version().is_none_or(|v| v >= (2, 23, 4)) { s >= Stage::Bootstrapped } else { s >= Stage::InitStart };
     let rows = &ask.job.ranks;
     let waiting = !rows.is_empty() && rows.iter().all(|r| !met(r.stage) && r.stage >= Stage::BootstrapInterface);
-    if !waiting || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
+    // Who still looks for networks does not wait for anybody.
+    let there = rows.iter().filter(|r| r.stage >= Stage::Network).count() * 2 >= rows.len();
+    if !waiting || !there || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
         return None;
     }
     let present: BTreeSet<u32> = rows.iter().map(|r| r.rank).collect();
@@ -215,6 +217,12 @@ mod tests {
         let met = "HEAD Bootstrap timings total 0.1 (create 0.0, send 0.0, recv 0.0, ring 0.0, delay 0.0)\n";
         assert!(find(&[("rank0.log", &start(0, met)), ("rank2.log", &start(2, met))]).is_none());
         assert!(find(&[("rank0.log", &start(0, ""))]).is_none());
+    }
+
+    #[test]
+    fn a_process_that_has_not_named_its_rank_may_be_the_absent_one() {
+        let nameless = "node1:11:11 [0] NCCL INFO Bootstrap: Using eth0:192.0.2.11<0>\n";
+        assert!(find(&[("rank0.log", &start(0, "")), ("b.log", nameless), ("rank2.log", &start(2, ""))]).is_none());
     }
 
     #[test]

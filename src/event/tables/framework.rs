@@ -234,6 +234,7 @@ pub const SHAPES: &[Shape] = &[
         "xla/service/rendezvous.cc",
         "Participants of a collective wait for one that has not come. It may still come: look for the line that gives up.",
     ),
+    line("jax.unstuck", "*Thread is unstuck! Warning above was a false-positive", "xla/service/rendezvous.cc", "The participant that was waited for has come."),
     line(
         "jax.gave_up",
         "*Termination timeout for {!what} of {!seconds:d} seconds exceeded. Exiting to ensure a consistent program state",

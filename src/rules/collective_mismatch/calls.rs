@@ -39,8 +39,8 @@ fn on<'a>(ask: Ask<'a>, comm: &'a Comm) -> Option<Finding> {
         return None;
     }
     // A log whose beginning is cut off lacks calls; its n-th is not the others' n-th.
-    let begun = views.iter().filter(|v| v.log.start.is_some() || v.log.complete.is_some()).count();
-    if begun > 0 && begun < views.len() {
+    let begun = |log: &CommLog| log.start.is_some() || log.complete.is_some();
+    if views.iter().any(|v| !begun(v.log)) && ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| begun(l)) {
         return None;
     }
     stretch(&views).or_else(|| differing_call(ask.job, comm, &views)).or_else(|| fewer(ask, comm, &views))

@@ -113,10 +113,7 @@ fn difference<'a>(ask: Ask<'a>, name: &'static str, matter: Matter, speakers: &B
     let local = matches!(matter, Matter::Local | Matter::Memory);
     let hosts: BTreeSet<&str> = of.keys().map(|p| network::host_of(ask, *p)).collect();
     for host in hosts {
-        // Where it is missing, the process must have spoken of what comes later than the others' line.
-        let reached = of.keys().map(|p| furthest(ask, *p)).min();
-        let seen = |p: &usize| of.contains_key(p) || reached.is_none_or(|r| furthest(ask, *p) >= r);
-        let among: Vec<usize> = speakers.iter().copied().filter(|p| (!local || network::host_of(ask, *p) == host) && seen(p)).collect();
+        let among: Vec<usize> = speakers.iter().copied().filter(|p| !local || network::host_of(ask, *p) == host).collect();
         let mut groups: BTreeMap<Option<&'a str>, BTreeSet<usize>> = BTreeMap::new();
         for p in among {
             groups.entry(of.get(&p).map(|(v, _)| *v)).or_default().insert(p);
@@ -131,11 +128,6 @@ fn difference<'a>(ask: Ask<'a>, name: &'static str, matter: Matter, speakers: &B
         return Some(Difference { name, matter, odd, values, evidence });
     }
     None
-}
-
-/// The furthest stage that a process reached on any communicator.
-fn furthest(ask: Ask<'_>, p: usize) -> Option<crate::event::Stage> {
-    ask.job.procs[p].log.comms.iter().map(crate::digest::CommLog::stage).max()
 }
 
 /// Set to its default on some ranks and unset on the others.

@@ -268,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_call_without_a_known_reason_is_possible() {
+        for text in [
+            "h1:1:2 [0] misc/strongstream.cc:395 NCCL WARN Cuda failure 717 'operation not supported on global/shared address space'\n",
+            "h1:1:2 [0] /build/rccl/hipify/src/enqueue.cc:395 NCCL WARN HIP failure 98 'invalid handle'\n",
+        ] {
+            let a = analyze_texts(&[("rank0.log", text)]);
+            let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
+            assert_eq!(f.confidence, Confidence::Possible);
+        }
+    }
+
+    #[test]
     fn out_of_memory_is_another_cause() {
         let a = analyze_texts(&[("rank1.log", "h1:11:11 [1] include/alloc.h:190 NCCL WARN Cuda failure 'out of memory'\n")]);
         assert!(a.findings.iter().all(|f| f.id != "gpu-error"));
