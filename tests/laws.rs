@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::path::PathBuf;
 
 fn json(inputs: Vec<String>, threads: usize, block_size: usize) -> String {
-    let outcome = analyze(&Options { inputs, threads, block_size }, &Silent);
+    let outcome = analyze(&Options { inputs, threads, block_size, refine: false }, &Silent);
     let mut out = Vec::new();
     ncclog::report::json::write(&outcome.analysis, &mut out).expect("memory");
     String::from_utf8(out).expect("JSON is UTF-8")

@@ -1,6 +1,6 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
-use crate::event::{self, Collective, Event};
+use crate::event::{self, Collective, Event, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -98,8 +98,14 @@ pub struct Call {
 
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
+    map_with(block, arena, None)
+}
+
+/// Reads a block and looks for a user's patterns in every record that is no call.
+pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>) -> Parsed<'a> {
     let mut parsed = Parsed::default();
-    let mut mapper = Mapper { parsed: &mut parsed, calls: BumpVec::new_in(arena), arena, hint: 0, broken: None, slots: [(0, 0); SLOTS], most_calls: block.len() / SHORTEST_CALL };
+    let mut mapper =
+        Mapper { parsed: &mut parsed, calls: BumpVec::new_in(arena), arena, hint: 0, broken: None, slots: [(0, 0); SLOTS], most_calls: block.len() / SHORTEST_CALL, user };
     let newlines = visit(block, arena, &mut mapper);
     let calls = mapper.calls.into_bump_slice();
     parsed.newlines = u64::from(newlines);
@@ -123,6 +129,8 @@ struct Mapper<'a, 'p> {
     broken: Option<Record<'a>>,
     /// Per known prefix: generation for which it was looked up, and its source.
     slots: [(u32, u32); SLOTS],
+    /// Patterns of the user.
+    user: Option<&'p UserPatterns>,
 }
 
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
@@ -131,7 +139,9 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
             && event::parse(&record).is_none()
         {
             let whole = join(head, &record, self.arena);
-            if matches!(self.parsed.event(&whole, place(&whole), Some(self.hint as u32)), Added::Event) {
+            if let Some(event) = event::parse(&whole).filter(|e| !matches!(e, Event::UnknownWarn | Event::Collective(_))) {
+                self.parsed.forget_unknown(whole.line);
+                self.parsed.keep(&whole, place(&whole), Some(self.hint as u32), event);
                 self.broken = None;
                 return;
             }
@@ -141,9 +151,13 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
             Added::Event => true,
             Added::Call(call) => {
                 self.push(call);
-                true
+                self.broken = None;
+                return;
             }
         };
+        if let Some(user) = self.user {
+            self.own(&record, user);
+        }
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
         {
@@ -170,6 +184,18 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
 }
 
 impl<'a> Mapper<'a, '_> {
+    /// Keeps what the user's patterns say of a record. A warning that they describe is no unknown one.
+    fn own(&mut self, record: &Record<'a>, user: &UserPatterns) {
+        let source = record.header.is_some().then_some(self.hint as u32);
+        let mut first = true;
+        user.each(record.msg, |note| {
+            if std::mem::take(&mut first) {
+                self.parsed.forget_unknown(record.line);
+            }
+            self.parsed.keep(record, place(record), source, Event::Note(note));
+        });
+    }
+
     fn push(&mut self, call: Call) {
         if self.calls.capacity() == 0 {
             self.calls.reserve(self.most_calls);
@@ -254,9 +280,20 @@ impl<'a> Parsed<'a> {
         if let (Event::Collective(call), Some(source)) = (event, source) {
             return Added::Call(Call { source, line: record.line, offset: record.offset, call });
         }
+        self.keep(record, place, source, event);
+        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
+    }
+
+    fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
         self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
-        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
+    }
+
+    /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.
+    fn forget_unknown(&mut self, line: u32) {
+        if self.items.last().is_some_and(|i| i.place.line == line && matches!(i.event, Event::UnknownWarn)) {
+            self.items.pop();
+        }
     }
 
     /// The source of a header, made if it is new.

@@ -152,7 +152,7 @@ fn absent(ask: Ask<'_>) -> Option<Finding> {
     if !ask.multi_node_or_unknown() || (hits.is_empty() && far.is_empty()) {
         return None;
     }
-    let severity = if !hits.is_empty() && !works(ask) && !consumer(ask) && quiet(ask) { Severity::Warning } else { Severity::Info };
+    let severity = if !hits.is_empty() && !works(ask) && !finished(ask) && !consumer(ask) && quiet(ask) { Severity::Warning } else { Severity::Info };
     let shown = if hits.is_empty() { &far } else { &hits };
     let mut finding = finding(shown, severity, Confidence::Possible, "data between nodes goes without GPU Direct RDMA");
     finding.why = if hits.is_empty() {
@@ -167,6 +167,11 @@ fn absent(ask: Ask<'_>) -> Option<Finding> {
 /// GPUs that never have GPU Direct RDMA.
 fn consumer(ask: Ask<'_>) -> bool {
     ask.any_of(&["gpu.name", "nccl_tests.rank"]).iter().any(|h| h.get("name").is_some_and(|n| n.contains("GeForce") || n.contains("RTX") || n.contains("GB10")))
+}
+
+/// Some rank came through its initialisation, which needs all others.
+fn finished(ask: Ask<'_>) -> bool {
+    ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| c.complete.is_some()))
 }
 
 /// No rank warns of anything.

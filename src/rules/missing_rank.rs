@@ -2,6 +2,7 @@
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, evidence, hosts_of, ranks_of, ranks_text};
+use super::waiting::has_stopped;
 use super::{Cause, Rule, teardown};
 use crate::event::Stage;
 use crate::job::rank_of_name;
@@ -16,7 +17,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = at_the_store(ask).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
+    let found = super::ras::missing(ask).or_else(|| at_the_store(ask)).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
     found.into_iter().map(complete).collect()
 }
 
@@ -105,7 +106,7 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     let waiting = !rows.is_empty() && rows.iter().all(|r| !met(r.stage) && r.stage >= Stage::BootstrapInterface);
     // Who still looks for networks does not wait for anybody.
     let there = rows.iter().filter(|r| r.stage >= Stage::Network).count() * 2 >= rows.len();
-    if !waiting || !there || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
+    if !waiting || !there || !has_stopped(ask) || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
         return None;
     }
     let present: BTreeSet<u32> = rows.iter().map(|r| r.rank).collect();

@@ -2,8 +2,8 @@
 //! under their cause.
 
 use super::page::{Page, paint};
-use super::quote;
 use super::wrap::{columns, shorten};
+use super::{quote, tree};
 use crate::report::{clean, plural, ranges};
 use crate::rules::{Confidence, Evidence, Finding, Fix, Severity};
 use std::io;
@@ -47,7 +47,7 @@ fn heading(findings: &[Finding], heads: &[usize]) -> String {
 
 /// For each finding the index of the one that it is shown under. One without a cause in the list, or in a ring of
 /// causes, is shown by itself.
-fn heads(findings: &[Finding]) -> Vec<usize> {
+pub fn heads(findings: &[Finding]) -> Vec<usize> {
     let cause = |i: usize| findings[i].caused_by.and_then(|id| findings.iter().position(|f| f.id == id));
     (0..findings.len())
         .map(|start| {
@@ -94,9 +94,7 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         page.para(3, "", palette.dim, &format!("… {} in --format json", plural(more as u64, "more line")))?;
     }
     consequences(page, victims)?;
-    if finding.path.len() > 1 {
-        page.para(3, "path:   ", palette.dim, &finding.path.join(" > "))?;
-    }
+    tree::path(page, finding)?;
     for (index, one) in finding.fixes.iter().enumerate() {
         fix(page, one, (finding.fixes.len() > 1).then_some(index + 1))?;
     }

@@ -128,6 +128,10 @@ enum Answer {
     TimedOut,
     Refused,
     Aborted,
+    /// The system refuses to send at all: a local firewall or policy.
+    Forbidden,
+    /// The address does not fit the interfaces of this host.
+    WrongLink,
 }
 
 impl Answer {
@@ -145,6 +149,10 @@ impl Answer {
             Some(Self::Refused)
         } else if has("software caused connection abort") {
             Some(Self::Aborted)
+        } else if has("permission denied") || has("operation not permitted") {
+            Some(Self::Forbidden)
+        } else if has("cannot assign requested address") || has("invalid argument") {
+            Some(Self::WrongLink)
         } else {
             None
         }
@@ -158,12 +166,16 @@ impl Answer {
             Self::Refused => {
                 "Connection refused: nobody listens there. Either the address belongs to another machine than meant (docker0, a bridge, lo), or the rank behind it never started or is gone."
             }
+            Self::Forbidden => "This host does not let the connection out: a local firewall, a network policy of the container or a security module forbids it.",
+            Self::WrongLink => {
+                "This host cannot send to that address from the interface that was chosen: a link-local IPv6 address without its interface, or an address of loopback, is the usual reason."
+            }
             Self::Aborted => "The connection was given up after many refusals: nobody listens at that address for this job.",
         }
     }
 
     fn is_path(self) -> bool {
-        matches!(self, Self::NoRoute | Self::Unreachable | Self::TimedOut)
+        matches!(self, Self::NoRoute | Self::Unreachable | Self::TimedOut | Self::Forbidden | Self::WrongLink)
     }
 }
 
@@ -219,6 +231,8 @@ fn short(answer: Answer) -> &'static str {
         Answer::TimedOut => "timed out",
         Answer::Refused => "refused",
         Answer::Aborted => "nobody accepts there",
+        Answer::Forbidden => "not permitted",
+        Answer::WrongLink => "address not usable here",
     }
 }
 

@@ -37,6 +37,11 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let end = teardown::Teardown::of(ask);
     let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit)).collect();
     let deaths: Vec<Hit<'_>> = deaths(ask).into_iter().filter(|h| end.matters(h)).collect();
+    if let Some(mut finding) = super::ras::dead(ask) {
+        finding.fixes = fixes(finding.hosts.first().map_or("", String::as_str), false);
+        finding.evidence.extend(complaints.iter().take(2).map(|c| c.hit.evidence()));
+        return vec![finding];
+    }
     if complaints.is_empty() && deaths.is_empty() {
         return Vec::new();
     }

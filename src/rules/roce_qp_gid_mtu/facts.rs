@@ -157,6 +157,12 @@ impl<'a> Facts<'a> {
         ib::silent_peer(self.ask, &hits)
     }
 
+    /// Ranks of two hosts got no answer, so both were alive.
+    pub fn both_sides(&self) -> bool {
+        let hosts: BTreeSet<&str> = self.failures.iter().filter(|f| f.what == What::NoAnswer).map(|f| f.hit.host()).filter(|h| !h.is_empty()).collect();
+        hosts.len() > 1
+    }
+
     /// Only transfers failed; connecting went well.
     pub fn only_unanswered(&self) -> bool {
         self.failures.iter().all(|f| f.what == What::NoAnswer)
