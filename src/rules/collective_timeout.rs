@@ -26,7 +26,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         hits = ask.any_of(&["torch.dump_signal", "torch.missing_ranks"]);
     }
     if hits.is_empty() {
-        hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout"]);
+        hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout", "jax.gave_up"]);
         confidence = Confidence::Possible;
     }
     let Some(first) = teardown::first(&hits) else { return Vec::new() };

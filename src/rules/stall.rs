@@ -54,7 +54,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 fn beat(ask: Ask<'_>) -> Option<Wait> {
     let hits = waiting::beats(ask);
     let first = hits.first()?;
-    if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver"]).iter().any(|h| h.at() > first.at()) {
+    if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver", "jax.unstuck"]).iter().any(|h| h.at() > first.at()) {
         return None;
     }
     let count: u64 = hits.iter().map(Hit::count).sum();
@@ -65,6 +65,9 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
         ),
         "vllm.core_wait" => {
             ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells.")
+        }
+        "jax.stuck" => {
+            ("participants of a collective wait for one that has not come", "XLA prints it after ten seconds, also while another process still compiles, so only its length tells.")
         }
         "horovod.stall" => ("some ranks called a collective that others have not called", "Horovod names the ranks that are missing."),
         _ => (
@@ -197,6 +200,14 @@ mod tests {
         assert_eq!(a.verdict, Verdict::Stalled);
         let ready = format!("{text}2025-01-01T10:01:00.1Z  INFO shard-manager: text_generation_launcher: Shard ready in 60.1s rank=0\n");
         assert!(analyze_texts(&[("tgi.log", &ready)]).findings.iter().all(|f| f.id != "stall"));
+    }
+
+    #[test]
+    fn xla_says_that_a_thread_waits_and_that_it_goes_on() {
+        let stuck = "E external/xla/xla/service/rendezvous.cc:38] This thread has been waiting for `first call to collective operation 7; run_id=3` for 20 seconds and may be stuck. Expected 8 threads to join the rendezvous\n";
+        let stalls = |text: &str| analyze_texts(&[("jax.log", text)]).findings.iter().any(|f| f.id == "stall");
+        assert!(stalls(stuck));
+        assert!(!stalls(&format!("{stuck}E external/xla/xla/service/rendezvous.cc:43] Thread is unstuck! Warning above was a false-positive.\n")));
     }
 
     #[test]

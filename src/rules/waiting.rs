@@ -84,7 +84,7 @@ pub fn watchdog(ask: Ask<'_>) -> Watchdog<'_> {
 
 /// Beats with which frameworks say that somebody waits.
 pub fn beats(ask: Ask<'_>) -> Vec<Hit<'_>> {
-    ask.any_of(&["vllm.shm_wait", "vllm.core_wait", "tgi.shard_wait", "horovod.stall"])
+    ask.any_of(&["vllm.shm_wait", "vllm.core_wait", "tgi.shard_wait", "horovod.stall", "jax.stuck"])
 }
 
 /// Seconds of silence of a live log, if long enough to count and at a place where waiting is not normal: a communicator

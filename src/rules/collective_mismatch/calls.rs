@@ -19,6 +19,16 @@ impl View<'_> {
     }
 }
 
+/// No call is known to be missing in the logs: no beginning is cut off, and Ray did not fold equal lines into one.
+pub fn are_whole(ask: Ask<'_>) -> bool {
+    if ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.samples.iter().any(|s| s.repeated > 1))) {
+        return false;
+    }
+    let begun = |log: &CommLog| log.start.is_some() || log.complete.is_some();
+    let logs = || ask.comms().flat_map(|c| ask.views(c)).map(|(_, l)| l);
+    !logs().any(begun) || logs().filter(|l| l.calls.len > 0).all(begun)
+}
+
 /// Ranks that issued fewer calls than the others, where all that they issued agree.
 pub fn compare(ask: Ask<'_>) -> Option<Finding> {
     ask.comms().find_map(|comm| on(ask, comm))

@@ -24,12 +24,8 @@ pub const RULE: Rule = Rule {
 pub use calls::{counts, unanswered};
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = order::compare(ask)
-        .or_else(|| calls::compare(ask))
-        .or_else(|| torch_says(ask))
-        .or_else(|| watchdog::compare(ask))
-        .or_else(|| truncated(ask))
-        .or_else(|| super::ras::behind(ask));
+    let by_calls = if calls::are_whole(ask) { order::compare(ask).or_else(|| calls::compare(ask)) } else { None };
+    let found = by_calls.or_else(|| torch_says(ask)).or_else(|| watchdog::compare(ask)).or_else(|| truncated(ask)).or_else(|| super::ras::behind(ask));
     found.into_iter().map(|f| complete(ask, f)).collect()
 }
 

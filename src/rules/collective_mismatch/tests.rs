@@ -142,3 +142,15 @@ fn calls_lost_from_a_shared_stream_are_no_mismatch() {
     let a = analyze_texts(&[("job.log", &shared)]);
     assert!(a.findings.iter().all(|f| f.id != "collective-mismatch"), "{:?}", a.findings);
 }
+
+#[test]
+fn calls_that_are_not_whole_accuse_nobody() {
+    let b = ("Broadcast", 64, 7);
+    let whole = [log(0, &[A, b, A], ""), log(1, &[A, b, A], ""), log(2, &[A, b, A], "")];
+    // The beginning of one log is cut off.
+    let cut = whole[2].split_inclusive('\n').skip(2).collect::<String>();
+    assert!(find(&[whole[0].clone(), whole[1].clone(), cut]).is_none());
+    // Ray folds equal lines into one.
+    let folded = format!("{}(RayWorkerWrapper pid=7) node2:12:12 [0] NCCL INFO Using network IB [repeated 2x across cluster]\n", log(2, &[A, A], ""));
+    assert!(find(&[whole[0].clone(), whole[1].clone(), folded]).is_none());
+}

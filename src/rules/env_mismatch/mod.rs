@@ -88,7 +88,12 @@ fn with_trouble(ask: Ask<'_>, differences: &[Difference<'_>]) -> Option<Finding>
     let late = d.matter == Matter::Sizes && ended_badly;
     let confidence = if late { Confidence::Likely } else { Confidence::Possible };
     let why = format!("{} The job did not end well, and no other reason is in the log. Setting it alike on all ranks shows whether it is this.", d.matter.rule());
-    Some(of_difference(ask, d, confidence, why, &[]))
+    let mut f = of_difference(ask, d, confidence, why, &[]);
+    // Logs that were cut lack lines; that a variable is missing there proves nothing.
+    if !ended_badly && d.values.iter().any(|(v, _)| v.is_none()) {
+        f.severity = Severity::Info;
+    }
+    Some(f)
 }
 
 fn of_difference(ask: Ask<'_>, d: &Difference<'_>, confidence: Confidence, why: String, lines: &[Hit<'_>]) -> Finding {
