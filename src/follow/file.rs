@@ -202,6 +202,16 @@ impl Tail {
     fn lose(&mut self) {
         let Some(mut open) = self.current.take().filter(|o| !o.done) else { return };
         open.idle = false;
+        // It may have been cut short and written anew since the last look, before it lost its name.
+        let cut = open.file.as_ref().and_then(|file| Some((file.metadata().ok()?, file))).is_some_and(|(meta, file)| meta.len() < open.print.position || !open.print.fits(file));
+        if cut {
+            open.lines.end(&mut self.stream);
+            let file = open.file.take();
+            open = Open { file, ..Open::new(open.id) };
+            self.restarts += 1;
+            self.gaps += 1;
+            self.remark();
+        }
         if open.file.is_some() {
             self.previous.push(open);
             return;
