@@ -101,8 +101,11 @@ pub fn differences<'a>(ask: Ask<'a>) -> Vec<Difference<'a>> {
 
 fn difference<'a>(ask: Ask<'a>, name: &'static str, matter: Matter, speakers: &BTreeSet<usize>) -> Option<Difference<'a>> {
     let mut of: BTreeMap<usize, (&'a str, Evidence)> = BTreeMap::new();
-    // The value of a stream's last line may be cut in two.
-    let whole = |s: &crate::rules::query::SettingHit<'_>| ask.job.streams.get(s.sample.at.stream as usize).is_none_or(|stream| s.sample.at.line < stream.lines);
+    // A last line without its end may be cut within the value.
+    let whole = |s: &crate::rules::query::SettingHit<'_>| {
+        let end = s.sample.at.offset + s.sample.text.len() as u64;
+        ask.job.streams.get(s.sample.at.stream as usize).is_none_or(|stream| end < stream.bytes)
+    };
     for s in ask.settings(name).into_iter().filter(|s| s.in_force && speakers.contains(&s.proc) && whole(s)) {
         of.insert(s.proc, (s.value, s.evidence()));
     }
