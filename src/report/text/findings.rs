@@ -87,6 +87,9 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         page.para(3, "", palette.plain, &finding.why)?;
     }
     concerned(page, finding)?;
+    if finding.severity == Severity::Info && victims.is_empty() {
+        return note(page, finding);
+    }
     for line in finding.evidence.iter().take(MAX_EVIDENCE) {
         evidence(page, line)?;
     }
@@ -105,6 +108,17 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         verify(page, text)?;
     }
     Ok(())
+}
+
+/// What is only worth knowing must not bury the verdict: one line of proof, the first thing to do, where the rest is.
+fn note(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    if let Some(first) = finding.evidence.first() {
+        evidence(page, first)?;
+    }
+    if let Some(one) = finding.fixes.first() {
+        page.para(3, "could:  ", page.palette.plain, &one.title)?;
+    }
+    page.para(3, "more:   ", page.palette.dim, &format!("`ncclog explain {}`", finding.id))
 }
 
 /// Which ranks and hosts it concerns, on one line.
@@ -154,8 +168,9 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
     for command in &fix.commands {
         page.command(7, command)?;
     }
+    let says_something = |text: &str| !matches!(text.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "none needed" | "nothing");
     let terms: Vec<String> =
-        [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)].into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}")).collect();
+        [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)].into_iter().filter(|(_, text)| says_something(text)).map(|(name, text)| format!("{name}: {text}")).collect();
     if terms.is_empty() {
         return Ok(());
     }
