@@ -157,9 +157,11 @@ impl<'a> Facts<'a> {
         ib::silent_peer(self.ask, &hits)
     }
 
-    /// Ranks of two hosts got no answer, so both were alive.
+    /// Ranks of two hosts got no answer, or gave up in good order, so both sides were alive.
     pub fn both_sides(&self) -> bool {
-        let hosts: BTreeSet<&str> = self.failures.iter().filter(|f| f.what == What::NoAnswer).map(|f| f.hit.host()).filter(|h| !h.is_empty()).collect();
+        let unanswered = self.failures.iter().filter(|f| f.what == What::NoAnswer).map(|f| f.hit.host());
+        let ended = self.ask.procs().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).map(|(_, p)| p.host.as_str());
+        let hosts: BTreeSet<&str> = unanswered.chain(ended).filter(|h| !h.is_empty()).collect();
         hosts.len() > 1
     }
 
