@@ -84,6 +84,8 @@ pub struct Seen {
     pub more: bool,
     /// The name is a directory's.
     pub folder: bool,
+    /// Another file stands behind the name.
+    pub met: bool,
 }
 
 /// The name leads nowhere, or the server has forgotten the open file.
@@ -123,9 +125,9 @@ impl Tail {
         match fs::metadata(&self.path) {
             Ok(meta) if meta.is_dir() => seen.folder = true,
             Ok(meta) => match self.meet(&meta, known) {
+                Ok(met) => seen.met = met,
                 Err(error) if is_gone(&error) => {}
                 Err(error) => problem = Some(format!("cannot be read ({error}); check that you may read it")),
-                Ok(()) => {}
             },
             Err(error) if is_gone(&error) => self.lose(),
             Err(error) => problem = Some(format!("cannot be looked at ({error}); what was read before was analysed")),
@@ -154,21 +156,21 @@ impl Tail {
         seen
     }
 
-    /// The name leads to a file: the one that is known, another, or the same one cut short.
-    fn meet(&mut self, meta: &Metadata, known: &Known) -> io::Result<()> {
+    /// The name leads to a file: the one that is known, the same one cut short, or another (then the answer is true).
+    fn meet(&mut self, meta: &Metadata, known: &Known) -> io::Result<bool> {
         let id = (meta.dev(), meta.ino());
         let changed = (meta.mtime(), meta.mtime_nsec());
         if let Some(open) = self.current.as_mut().filter(|o| o.id == id) {
             // Asking costs as much as reading; with thousands of files both count.
             open.idle = open.done || (open.changed == changed && open.print.position == meta.len());
             if open.idle {
-                return Ok(());
+                return Ok(false);
             }
             open.changed = changed;
             open.handle(&self.path)?;
             let whole = meta.len() >= open.print.position && open.file.as_ref().is_some_and(|file| open.print.fits(file));
             if open.print.position == 0 || whole {
-                return Ok(());
+                return Ok(false);
             }
             // Cut and perhaps written anew. What stood there between the last look and the cut was never seen.
             open.lines.end(&mut self.stream);
@@ -178,7 +180,7 @@ impl Tail {
             self.restarts += 1;
             self.gaps += 1;
             self.remark();
-            return Ok(());
+            return Ok(false);
         }
         let mut open = Open { changed, ..Open::new(id) };
         let file = open.handle(&self.path)?;
@@ -195,7 +197,7 @@ impl Tail {
         }
         self.seen = true;
         self.current = Some(open);
-        Ok(())
+        Ok(true)
     }
 
     /// The name leads nowhere, or elsewhere: the file that it named may still be written.

@@ -159,7 +159,8 @@ impl Follower {
             return false;
         }
         let Ok(file) = File::open(path) else { return true };
-        let moved = self.known.get(&id).is_some_and(|print| (print.position == 0 && self.tails.iter().any(|t| t.prints().any(|p| p.0 == id))) || print.fits(&file));
+        let held = self.known.contains_key(&id) && self.tails.iter().any(|t| t.prints().any(|p| p.0 == id));
+        let moved = held || self.known.get(&id).is_some_and(|print| print.position > 0 && print.fits(&file));
         let rotated = || {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let of = self.tails.iter().filter(|t| t.seen && parent(&t.path) == parent(path));
@@ -220,7 +221,7 @@ impl Follower {
             if seen.folder {
                 self.targets.is_folder(&self.tails[i].path);
             }
-            if seen.grew {
+            if seen.grew || seen.met {
                 for (id, print) in self.tails[i].prints() {
                     self.known.insert(id, print.clone());
                 }

@@ -25,8 +25,8 @@ impl Dice {
 struct Writer {
     path: PathBuf,
     lines: Vec<String>,
-    /// Second half of a line.
-    rest: Option<String>,
+    /// Second half of a line, and the line.
+    rest: Option<(String, String)>,
     /// The file was made since somebody looked.
     fresh: bool,
     /// Everything that a reader could have read.
@@ -43,13 +43,17 @@ impl Writer {
     /// One step; returns whether something is left.
     fn step(&mut self, dice: &mut Dice, look: &mut dyn FnMut()) -> bool {
         match (dice.roll(10), self.rest.take()) {
-            (_, Some(rest)) if dice.roll(3) > 0 => self.write(&rest),
+            (_, Some((rest, _))) if dice.roll(3) > 0 => self.write(&rest),
             // Cut short: what the reader has not seen would be gone.
             (0 | 1, rest) => {
                 look();
-                self.rest = rest;
                 if self.path.exists() {
                     fs::File::options().write(true).open(&self.path).and_then(|f| f.set_len(0)).expect("there");
+                }
+                // The half is cut off from its rest; the writer begins the line again. Unseen, that were no change at all.
+                if let Some((_, line)) = rest {
+                    look();
+                    self.lines.insert(0, line);
                 }
                 if !self.written.is_empty() && !self.written.ends_with('\n') {
                     self.written.push('\n');
@@ -72,7 +76,7 @@ impl Writer {
                 let line = self.lines.remove(0);
                 let (half, rest) = line.split_at(1 + dice.roll(line.len() as u64 - 2) as usize);
                 self.write(half);
-                self.rest = Some(rest.to_owned());
+                self.rest = Some((rest.to_owned(), line.clone()));
             }
             (_, None) if !self.lines.is_empty() => {
                 let line = self.lines.remove(0);
