@@ -29,7 +29,7 @@ fn channels_on_one_rank_only() {
     let a = rank("alpha", 0, &["bootstrap.cc:212 NCCL WARN Message truncated : received 4096 bytes instead of 1024"]);
     let b = rank("beta", 1, &["NCCL_MIN_NCHANNELS set by environment to 8."]);
     let f = find(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap();
-    assert_eq!(f.confidence, Confidence::Likely);
+    assert_eq!(f.confidence, Confidence::Certain);
     assert_eq!(f.title, "NCCL_MIN_NCHANNELS=8 on rank 1 only");
     let f = find(&[("rank0.log", &a)]).unwrap();
     assert_eq!(f.confidence, Confidence::Likely);

@@ -101,11 +101,11 @@ fn mtus_that_differ_between_the_ends() {
 }
 
 #[test]
-fn no_answer_on_one_side_is_possible_and_names_the_peer() {
+fn no_answer_is_likely_and_names_the_peer() {
     let a = start("hosta", 0, "RoCE") + &completion("hosta", "10.0.0.2", MAPPED) + &abort("hosta", 0);
     let b = start("hostb", 1, "RoCE") + &abort("hostb", 1);
     let finding = found(&[("rank0.log", &a), ("rank1.log", &b)]).expect("no answer");
-    assert_eq!(finding.confidence, Confidence::Possible);
+    assert_eq!(finding.confidence, Confidence::Likely);
     assert!(finding.why.contains("hostb"), "{}", finding.why);
     assert!(found(&[("a.log", "worker: transport retry counter exceeded\n")]).is_some());
 }
