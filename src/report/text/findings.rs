@@ -169,8 +169,11 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
         page.command(7, command)?;
     }
     let says_something = |text: &str| !matches!(text.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "none needed" | "nothing");
-    let terms: Vec<String> =
-        [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)].into_iter().filter(|(_, text)| says_something(text)).map(|(name, text)| format!("{name}: {text}")).collect();
+    let terms: Vec<String> = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)]
+        .into_iter()
+        .filter(|(_, text)| says_something(text))
+        .map(|(name, text)| format!("{name}: {text}"))
+        .collect();
     if terms.is_empty() {
         return Ok(());
     }
