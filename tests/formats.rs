@@ -134,7 +134,7 @@ fn markdown_fits_github_whatever_was_found() {
         assert!(report.encode_utf16().count() <= MAX_CHARACTERS, "{template:?}: {}", report.encode_utf16().count());
         assert!(report.contains("**Cut to fit:** "), "{template:?}");
         assert!(report.contains("**Proof:**") && report.contains("#### 1. 0 "), "the most important stays");
-        assert!(report.matches("```").count() % 2 == 0, "no block of code is cut open");
+        assert!(report.matches("```").count().is_multiple_of(2), "no block of code is cut open");
     }
     let whole = plain(Format::Markdown, &cluster(4096));
     assert!(whole.len() < 4000 && !whole.contains("Cut to fit"), "{whole}");

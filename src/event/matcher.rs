@@ -308,6 +308,7 @@ mod tests {
         Some(fields.iter().map(|(n, v, _)| (n.to_owned(), String::from_utf8_lossy(v).into_owned())).collect())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "compares with an optional result")]
     fn pairs(list: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
         Some(list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect())
     }

@@ -154,7 +154,7 @@ fn decimal(mut value: u64, out: &mut Vec<u8>) {
 /// Writes a JSON string. What is no UTF-8 is replaced; what a terminal would obey is escaped.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    if text.iter().fold(true, |plain, b| plain & matches!(b, 0x20..=0x7e) & (*b != b'"') & (*b != b'\\')) {
+    if text.iter().fold(true, |plain, b| plain & matches!(b, 0x20..=0x7e) && (*b != b'"') && (*b != b'\\')) {
         out.extend_from_slice(text);
     } else {
         for c in String::from_utf8_lossy(text).chars() {

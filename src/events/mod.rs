@@ -157,7 +157,7 @@ impl EventStream {
         if let Some(time) = place.time {
             object.time(time);
         }
-        debug_assert!(place.text.len() <= u32::MAX as usize);
+        debug_assert!(u32::try_from(place.text.len()).is_ok());
         object
     }
 

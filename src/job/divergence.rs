@@ -169,8 +169,8 @@ fn pair(a: &Sequence, b: &Sequence) -> Option<(u64, u64)> {
 /// Processes that write to one stream tear each other's lines, and a torn call is lost. Then the numbers differ and
 /// the last calls are the same.
 fn lines_were_lost(job: &Job, a: &CommLog, b: &CommLog) -> bool {
-    let shared = |log: &CommLog| job.procs.iter().filter(|p| p.nccl && p.log.stream == log.stream).take(2).count() > 1;
     const ENOUGH: usize = 32;
+    let shared = |log: &CommLog| job.procs.iter().filter(|p| p.nccl && p.log.stream == log.stream).take(2).count() > 1;
     let both = a.calls.tail.len().min(b.calls.tail.len());
     let same_end = both >= ENOUGH && a.calls.tail.iter().rev().zip(b.calls.tail.iter().rev()).take(ENOUGH * 2).all(|(x, y)| x.same(y));
     a.calls.len != b.calls.len && same_end && (shared(a) || shared(b))

@@ -177,7 +177,9 @@ impl<'a> Ask<'a> {
     /// All entries of several kinds, in order of their first record.
     pub fn any_of(self, kinds: &[&str]) -> Vec<Hit<'a>> {
         debug_assert!(kinds.iter().all(|k| is_kind(k)), "unknown kind among {kinds:?}");
-        kinds.iter().for_each(|k| self.note(|| Question::Kind((*k).to_owned())));
+        for kind in kinds {
+            self.note(|| Question::Kind((*kind).to_owned()));
+        }
         self.hits_where(|k| kinds.contains(&k))
     }
 
@@ -190,7 +192,7 @@ impl<'a> Ask<'a> {
     fn hits_where(self, wanted: impl Fn(&str) -> bool) -> Vec<Hit<'a>> {
         let mut hits: Vec<Hit<'a>> =
             self.procs().flat_map(|(i, p)| p.log.ledger.iter().map(move |entry| Hit { job: self.job, proc: i, entry })).filter(|h| wanted(&h.entry.kind)).collect();
-        hits.sort_by_key(|h| h.at());
+        hits.sort_by_key(Hit::at);
         hits
     }
 

@@ -133,7 +133,7 @@ fn who(ask: Ask<'_>, procs: &BTreeSet<usize>) -> String {
 
 /// A bootstrap message whose size no setting explains. Sizes that are multiples of a connection's 256 bytes come
 /// from different channel counts.
-fn foreign_size<'a>(ask: Ask<'a>) -> Option<Hit<'a>> {
+fn foreign_size(ask: Ask<'_>) -> Option<Hit<'_>> {
     ask.hits("bootstrap.truncated").into_iter().find(|h| {
         let (Some(got), Some(want)) = (h.num("got"), h.num("want")) else { return false };
         !(got > 0 && want > 0 && got % 256 == 0 && want % 256 == 0)

@@ -64,7 +64,7 @@ impl Writer {
                     // What comes and goes between two looks was never there.
                     look();
                 }
-                let number = (1..).find(|n| !numbered(&self.path, *n).exists()).expect("a free number");
+                let number = (1..1000).find(|n| !numbered(&self.path, *n).exists()).expect("a free number");
                 fs::rename(&self.path, numbered(&self.path, number)).expect("renames");
             }
             (3, None) if self.path.exists() => {

@@ -62,7 +62,7 @@ pub fn section(analysis: &Analysis, board: &Board) -> Option<Markup> {
 fn summary(board: &Board) -> Markup {
     let part = |standing: Standing| {
         let ranks = board.ranks(standing);
-        (!ranks.is_empty()).then(|| (standing, ranks))
+        (!ranks.is_empty()).then_some((standing, ranks))
     };
     html! {
         @for (i, (standing, ranks)) in Standing::ALL.into_iter().filter_map(part).enumerate() {

@@ -22,8 +22,8 @@ pub fn report(analysis: &Analysis) -> Vec<Block> {
     let mut blocks = vec![Block::new("verdict", 0, head(analysis))];
     let good = praise(analysis, &board);
     if !good.is_empty() {
-        let lines: String = good.iter().map(|l| format!("- {}\n", prose(l))).collect();
-        blocks.push(Block::new("what is good", 1, format!("{lines}\n")));
+        let lines: Vec<String> = good.iter().map(|l| format!("- {}", prose(l))).collect();
+        blocks.push(Block::new("what is good", 1, format!("{}\n\n", lines.join("\n"))));
     }
     blocks.push(Block::new("facts", 2, facts_table(analysis, &board)));
     blocks.extend(findings(analysis));
@@ -117,7 +117,7 @@ fn reading(finding: &Finding) -> String {
     if !finding.hosts.is_empty() {
         let names: Vec<String> = finding.hosts.iter().take(8).map(|h| code(&shorten(h, 80))).collect();
         let more = finding.hosts.len().saturating_sub(8);
-        who.push(names.join(", ") + &if more > 0 { format!(" and {} more", more) } else { String::new() });
+        who.push(names.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() });
     }
     if !finding.why.is_empty() {
         let _ = writeln!(out, "{}\n", prose(&finding.why));

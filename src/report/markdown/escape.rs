@@ -14,7 +14,7 @@ const ACTIVE: &[char] = &['\\', '*', '_', '{', '}', '[', ']', '<', '>', '|', '~'
 pub fn prose(text: &str) -> String {
     let text = shorten(&clean(text), MAX_PROSE);
     let pieces: Vec<&str> = text.split('`').collect();
-    if pieces.len() % 2 == 0 {
+    if pieces.len().is_multiple_of(2) {
         return plain(&text);
     }
     let piece = |(index, piece): (usize, &&str)| if index % 2 == 1 { code(piece) } else { plain(piece) };

@@ -78,16 +78,15 @@ pub fn walked(page: &mut Page, walk: &Walk) -> io::Result<()> {
 fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
     let palette = page.palette;
     page.para(indent, "> ", palette.plain, decision.answer)?;
-    match &decision.evidence {
-        Some(line) => proof(page, indent + 2, line),
-        None => {
-            page.para(indent + 2, "", palette.warning, "Not decided by the log.")?;
-            probes(page, indent + 2, decision.probes)?;
-            for branch in decision.outcomes {
-                page.para(indent + 2, "- ", palette.plain, &format!("{}: {}.", target(branch.next), branch.outcome))?;
-            }
-            Ok(())
+    if let Some(line) = &decision.evidence {
+        proof(page, indent + 2, line)
+    } else {
+        page.para(indent + 2, "", palette.warning, "Not decided by the log.")?;
+        probes(page, indent + 2, decision.probes)?;
+        for branch in decision.outcomes {
+            page.para(indent + 2, "- ", palette.plain, &format!("{}: {}.", target(branch.next), branch.outcome))?;
         }
+        Ok(())
     }
 }
 
@@ -111,10 +110,11 @@ pub fn path(page: &mut Page, finding: &Finding) -> io::Result<()> {
     if finding.path.len() > 1 {
         page.para(3, "path:   ", dim, &finding.path.join(" > "))?;
     }
-    finding.decisions.iter().try_for_each(|d| match &d.evidence {
-        // The line itself stands among the evidence or in --tree; its place is enough here.
-        Some(line) => page.para(5, "", dim, &format!("{}: {} ({}:{})", d.node, d.answer, line.file, line.line)),
-        None => {
+    finding.decisions.iter().try_for_each(|d| {
+        if let Some(line) = &d.evidence {
+            // The line itself stands among the evidence or in --tree; its place is enough here.
+            page.para(5, "", dim, &format!("{}: {} ({}:{})", d.node, d.answer, line.file, line.line))
+        } else {
             let commands: Vec<String> = d.probes.iter().map(|p| format!("`{}`", p.command)).collect();
             page.para(5, "", dim, &format!("{}: {}: not decided by the log; {} decides:", d.node, d.answer, commands.join(" or ")))?;
             d.outcomes.iter().try_for_each(|b| page.para(7, "- ", dim, &format!("{}: {}", target(b.next), b.outcome)))

@@ -10,7 +10,7 @@ use super::network::{self, Link, names_text};
 use super::query::{Ask, Hit, evidence, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule};
 use crate::event::Stage;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -195,7 +195,7 @@ fn refused(ask: Ask<'_>) -> Option<Finding> {
     let owner = target.and_then(|t| advertised(ask, t));
     let bad = owner.as_ref().and_then(|o| complaint(o.1, target.unwrap_or_default()));
     let exhausted = hit.entry.last.num("retry").zip(hit.entry.last.num("max")).is_some_and(|(r, m)| r >= m);
-    let confidence = if (answer.is_path() && over) || bad.is_some() && over {
+    let confidence = if over && (answer.is_path() || bad.is_some()) {
         Confidence::Certain
     } else if over || exhausted || bad.is_some() {
         Confidence::Likely
@@ -308,9 +308,9 @@ fn silent(ask: Ask<'_>) -> Option<Finding> {
     f.why = why.to_owned();
     f.ranks = stuck.iter().filter_map(|(m, _)| m.rank).collect();
     f.hosts = hosts.iter().map(|h| (*h).to_owned()).collect();
-    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (m, l) in &stuck {
-        if seen.insert(network::host_of(ask, m.proc), ()).is_none() {
+        if seen.insert(network::host_of(ask, m.proc)) {
             f.evidence.extend(l.start.as_ref().map(|s| evidence(ask.job, m.rank, s)));
         }
     }

@@ -123,7 +123,7 @@ fn clean_exit(short: &[&View<'_>]) -> bool {
 
 /// Who issued how many, on the largest communicator whose ranks issued different numbers of the same collectives.
 pub fn counts(ask: Ask<'_>) -> Option<String> {
-    let differs = |c: &&Comm| !ask.job.divergences.iter().any(|d| std::ptr::eq(*c, &ask.job.comms[d.comm]));
+    let differs = |c: &&Comm| !ask.job.divergences.iter().any(|d| std::ptr::eq(*c, &raw const ask.job.comms[d.comm]));
     ask.comms().filter(differs).filter(|c| c.id.is_some() || !c.is_child).filter(|c| !closed(ask, c)).find_map(|comm| {
         let mut groups: std::collections::BTreeMap<u64, Vec<u32>> = std::collections::BTreeMap::new();
         for (member, log) in ask.views(comm).filter(|(_, l)| l.calls.len > 0) {

@@ -118,7 +118,8 @@ fn a_difference_older_than_the_kept_calls_is_read_again() {
 
 #[test]
 fn a_call_that_one_rank_left_out_or_added_is_told_from_another_call() {
-    let title = |change: &dyn Fn(&mut Vec<(&'static str, u64, u8)>)| {
+    type Change<'a> = &'a dyn Fn(&mut Vec<(&'static str, u64, u8)>);
+    let title = |change: Change<'_>| {
         let mut odd = many(2000);
         change(&mut odd);
         find(&[log(0, &many(2000), "Abort"), log(1, &many(2000), "Abort"), log(2, &odd, "Abort")]).map(|(_, ranks, why)| (ranks, why)).unwrap()

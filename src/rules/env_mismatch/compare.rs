@@ -88,7 +88,7 @@ pub struct Difference<'a> {
 }
 
 /// All differences that matter, in the order of [`MATTERS`].
-pub fn differences<'a>(ask: Ask<'a>) -> Vec<Difference<'a>> {
+pub fn differences(ask: Ask<'_>) -> Vec<Difference<'_>> {
     // Only processes that say enough for a missing line to mean something.
     let speakers: BTreeSet<usize> =
         ask.procs().filter(|(_, p)| p.nccl && p.log.comms.iter().any(|c| c.net.is_some() || c.start.is_some() || c.complete.is_some())).map(|(i, _)| i).collect();

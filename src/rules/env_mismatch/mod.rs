@@ -39,7 +39,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 }
 
 /// The lines by which a difference of this kind shows.
-fn messengers<'a>(ask: Ask<'a>, matter: Matter) -> Vec<Hit<'a>> {
+fn messengers(ask: Ask<'_>, matter: Matter) -> Vec<Hit<'_>> {
     match matter {
         Matter::Local => ask.any_of(&["shm.bad_size", "transport.none"]),
         Matter::Network => ask.hits("socket.wrong_type"),

@@ -116,7 +116,7 @@ fn bare(ask: Ask<'_>) -> Option<Fault<'_>> {
         return None;
     }
     if let Some(first) = calls.iter().copied().chain(unknown_calls(ask)).find(|h| !has_its_own_cause(ask, h)) {
-        let text = first.get("text").map_or_else(|| first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t), |t| t);
+        let text = first.get("text").unwrap_or_else(|| first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t));
         let meaning = format!("a GPU runtime call failed with '{}'", text.trim_matches('\''));
         return Some(Fault { hit: first, meaning, hardware: false, confidence: Confidence::Possible });
     }

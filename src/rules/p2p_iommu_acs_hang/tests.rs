@@ -110,7 +110,7 @@ fn ranks_that_end_while_connecting_are_possible_and_a_cut_is_not() {
     let f = found(&both("P2P/IPC", 131_072, &|_| String::new())).expect("connecting");
     assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
     let cut: Vec<(&str, String)> =
-        both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).map(|l| format!("{l}\n")).collect())).collect();
+        both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).flat_map(|l| [l, "\n"]).collect())).collect();
     assert!(found(&cut).is_none(), "the second channel was not printed yet");
 }
 
