@@ -7,12 +7,13 @@ mod comm;
 mod fold;
 mod ledger;
 mod map;
+mod memory;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Call, Item, Parsed, SeenSource, map};
+pub use map::{Call, Item, Parsed, Repeat, SeenSource, map};
 pub use sequence::{KEPT_CALLS, KeptCall, Sequence};
 
 use crate::event::Library;

@@ -195,16 +195,23 @@ impl Reader<'_> {
         (1..=16).contains(&(self.at - start)).then_some(value)
     }
 
-    /// Skips a pointer.
+    /// Skips a pointer; nobody asks for its value.
     #[inline(always)]
     fn pointer(&mut self) -> Option<()> {
-        if self.text(b"0x").is_some() {
-            return self.hex().map(|_| ());
-        }
-        if self.rest.get(self.at) == Some(&b'(') {
+        let prefixed = self.text(b"0x").is_some();
+        if !prefixed && self.rest.get(self.at) == Some(&b'(') {
             return self.text(b"(nil)");
         }
-        self.hex().map(|_| ())
+        // Two words hold the longest pointer and the byte that ends it, unless the record ends within them.
+        let Some(words) = self.rest.get(self.at..).and_then(|r| r.first_chunk::<16>()) else { return self.hex().map(|_| ()) };
+        let (low, high) = (u128::from_le_bytes(*words) as u64, (u128::from_le_bytes(*words) >> 64) as u64);
+        let first = hex_run(low);
+        let len = if first == 8 { 8 + hex_run(high) } else { first };
+        if len == 0 || (len == 16 && self.rest.get(self.at + 16).is_some_and(u8::is_ascii_hexdigit)) {
+            return None;
+        }
+        self.at += len;
+        Some(())
     }
 
     #[inline(always)]
@@ -217,6 +224,21 @@ impl Reader<'_> {
         }
         (1..=18).contains(&(self.at - start)).then_some(value)
     }
+}
+
+/// How many of a word's bytes, from the lowest on, are hex digits. All eight are looked at at once: the sums carry into
+/// a byte's top bit where the byte is at or above a limit.
+#[inline(always)]
+fn hex_run(word: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let low = word & !TOPS;
+    let from = |limit: u8| ONES * u64::from(0x80 - limit);
+    let digit = low.wrapping_add(from(b'0')) & !low.wrapping_add(from(b'9' + 1));
+    let small = low | (ONES * 0x20);
+    let letter = small.wrapping_add(from(b'a')) & !small.wrapping_add(from(b'f' + 1));
+    let other = !((digit | letter) & !word) & TOPS;
+    (other.trailing_zeros() / 8) as usize
 }
 
 /// Value of a hex digit; 16 for every other byte.
@@ -258,6 +280,25 @@ mod tests {
                 prop_assert_eq!(parse_collective(&bytes[..len]), Some(call));
                 prop_assert!(len == bytes.len() || bytes[len] == b'\n');
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_of_hex_digits_ends_where_the_first_other_byte_stands(bytes in any::<[u8; 8]>(), text in "[0-9a-fA-F]{0,8}") {
+            let mut mixed = bytes;
+            mixed[..text.len()].copy_from_slice(text.as_bytes());
+            for word in [bytes, mixed] {
+                prop_assert_eq!(hex_run(u64::from_le_bytes(word)), word.iter().take_while(|b| b.is_ascii_hexdigit()).count());
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_apart() {
+        for byte in 0..=255u8 {
+            let expected = usize::from(byte.is_ascii_hexdigit());
+            assert_eq!(hex_run(u64::from(byte)), expected, "{byte:#x}");
         }
     }
 
