@@ -21,7 +21,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
     let bar = Bar::new(args.quiet);
-    let Outcome { analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), block_size: 0 }, &bar);
+    let Outcome { analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), block_size: 0, max_bytes: args.max_bytes.unwrap_or(0) }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
 

@@ -136,7 +136,7 @@ impl Ledger {
     }
 
     /// Entries of one kind.
-    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Entry> {
+    pub fn of<'a, 'k>(&'a self, kind: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
         let from = Key { kind: kind.to_owned(), dev: None, values: String::new() };
         self.entries.range(from..).map(|(_, e)| e).take_while(move |e| e.kind == kind)
     }

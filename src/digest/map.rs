@@ -2,7 +2,7 @@
 
 use super::MAX_SAMPLES;
 use super::memory::{LONGEST_REPEAT, Memory, trim_blanks};
-use crate::event::{self, Collective, Event};
+use crate::event::{self, Collective, Event, Tails};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -129,6 +129,7 @@ pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
         slots: [(0, 0); SLOTS],
         most_calls: block.len() / SHORTEST_CALL,
         memory: Memory::new(arena),
+        tails: Tails::default(),
     };
     let newlines = visit(block, arena, &mut mapper);
     let calls = mapper.calls.into_bump_slice();
@@ -155,6 +156,8 @@ struct Mapper<'a, 'p> {
     slots: [(u32, u32); SLOTS],
     /// Messages of the block that were read before.
     memory: Memory<'a>,
+    /// Ends of its calls.
+    tails: Tails<'a>,
 }
 
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
@@ -191,7 +194,7 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     }
 
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let Some((call, len)) = event::quick_collective(rest) else { return self.again(known, rest) };
+        let Some((call, len)) = event::quick_collective(rest, &mut self.tails) else { return self.again(known, rest) };
         let place = known_place(known, known.message + len);
         let source = self.slot(known, place);
         self.broken = None;

@@ -119,7 +119,7 @@ fn full(msg: &[u8]) -> IResult<&[u8], Collective, ()> {
 
 /// Reads a collective record at the start of `rest` up to its line end in one pass, and its length. Takes nothing that
 /// [`parse_collective`] would not read the same; what it does not take goes the usual way.
-pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
+pub fn quick_collective<'a>(rest: &'a [u8], tails: &mut Tails<'a>) -> Option<(Collective, usize)> {
     let mut at = Reader { rest, at: 0 };
     let function = at.function()?;
     let op_count = at.hex()?;
@@ -129,6 +129,55 @@ pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
     at.pointer()?;
     at.text(b" count ")?;
     let count = at.decimal()?;
+    let tail = tails.of(&rest[at.at..])?;
+    let Tail { text, datatype, op, root, comm } = *tail;
+    Some((Collective { function, count, datatype, op, root, comm, op_count }, at.at + text.len()))
+}
+
+/// What follows the count. Calls of one communicator repeat it.
+#[derive(Debug, Clone, Copy)]
+struct Tail<'a> {
+    text: &'a [u8],
+    datatype: u8,
+    op: u8,
+    root: i32,
+    comm: u64,
+}
+
+/// Tails remembered at once.
+const TAILS: usize = 8;
+
+/// The tails that were read last.
+#[derive(Debug, Default)]
+pub struct Tails<'a> {
+    seen: [Option<Tail<'a>>; TAILS],
+    last: usize,
+    turn: usize,
+}
+
+impl<'a> Tails<'a> {
+    /// The tail at the start of `rest`, which ends with it or has a line end behind it.
+    fn of(&mut self, rest: &'a [u8]) -> Option<&Tail<'a>> {
+        let starts = |tail: &Option<Tail<'a>>| tail.as_ref().is_some_and(|t| rest.starts_with(t.text) && matches!(rest.get(t.text.len()), None | Some(b'\n')));
+        if !starts(&self.seen[self.last]) {
+            self.last = match self.seen.iter().position(starts) {
+                Some(found) => found,
+                None => {
+                    let read = tail(rest)?;
+                    let place = self.turn;
+                    self.seen[place] = Some(read);
+                    self.turn = (place + 1) % TAILS;
+                    place
+                }
+            };
+        }
+        self.seen[self.last].as_ref()
+    }
+}
+
+/// Reads a tail.
+fn tail(rest: &[u8]) -> Option<Tail<'_>> {
+    let mut at = Reader { rest, at: 0 };
     at.text(b" datatype ")?;
     let datatype = u8::try_from(at.decimal()?).ok()?;
     at.text(b" op ")?;
@@ -144,10 +193,8 @@ pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
     }
     at.text(b" stream ")?;
     at.pointer()?;
-    if !matches!(rest.get(at.at), None | Some(b'\n')) {
-        return None;
-    }
-    Some((Collective { function, count, datatype, op, root: if negative { -root } else { root }, comm, op_count }, at.at))
+    let text = &rest[..at.at];
+    matches!(rest.get(at.at), None | Some(b'\n')).then_some(Tail { text, datatype, op, root: if negative { -root } else { root }, comm })
 }
 
 /// A cursor over a record.
@@ -276,9 +323,14 @@ mod tests {
             if cut < bytes.len() {
                 bytes.splice(cut..cut, junk.bytes());
             }
-            if let Some((call, len)) = quick_collective(&bytes) {
-                prop_assert_eq!(parse_collective(&bytes[..len]), Some(call));
-                prop_assert!(len == bytes.len() || bytes[len] == b'\n');
+            // The second look meets the remembered tail, the third a longer line with it.
+            let mut tails = Tails::default();
+            let longer = [&bytes[..], b"0\n"].concat();
+            for text in [&bytes, &bytes, &longer] {
+                if let Some((call, len)) = quick_collective(text, &mut tails) {
+                    prop_assert_eq!(parse_collective(&text[..len]), Some(call));
+                    prop_assert!(len == text.len() || text[len] == b'\n');
+                }
             }
         }
     }
@@ -305,9 +357,9 @@ mod tests {
     #[test]
     fn the_quick_reader_takes_the_plain_shape() {
         let line = b"AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f11 count 1048576 datatype 7 op 0 root -1 comm 0x55aa [nranks=8] stream 0x1\nnext";
-        let (call, len) = quick_collective(line).unwrap();
+        let (call, len) = quick_collective(line, &mut Tails::default()).unwrap();
         assert_eq!((call.root, call.comm, &line[len..]), (-1, 0x55aa, &b"\nnext"[..]));
-        assert_eq!(quick_collective(&line[..60]), None);
+        assert_eq!(quick_collective(&line[..60], &mut Tails::default()), None);
     }
 
     #[test]

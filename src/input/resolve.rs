@@ -85,18 +85,26 @@ fn glob(path: &Path) -> Option<Vec<PathBuf>> {
     Some(glob::glob(pattern).ok()?.filter_map(Result::ok).filter(|p| p.is_file()).collect())
 }
 
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'))
+}
+
+/// Whether a file that nobody named by itself, in a directory or an archive, is looked at.
+pub(super) fn may_be_log(path: &Path) -> bool {
+    !is_hidden(path) && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e))
+}
+
 fn walk(dir: &Path, found: &mut Vec<PathBuf>, depth: usize) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.filter_map(Result::ok).map(|e| e.path()) {
-        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
-        if hidden {
+        if is_hidden(&path) {
             continue;
         }
         if path.is_dir() && !path.is_symlink() {
             if depth < 8 {
                 walk(&path, found, depth + 1);
             }
-        } else if path.is_file() && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e)) {
+        } else if path.is_file() && may_be_log(&path) {
             found.push(path);
         }
     }

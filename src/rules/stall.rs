@@ -41,7 +41,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         "unset NCCL_DEBUG NCCL_DEBUG_SUBSYS NCCL_DEBUG_FILE",
     )];
     finding.avoid = lines(&["Raising time-outs before it is known what the ranks wait for."]);
-    finding.verify = lines(&["py-spy dump --pid PID   # on every rank: the one whose stack differs is the one the others wait for", "nvidia-smi   # 100 % on all GPUs: they stand in a collective; 0 % on one: it never called it"]);
+    finding.verify = lines(&[
+        "py-spy dump --pid PID   # on every rank: the one whose stack differs is the one the others wait for",
+        "nvidia-smi   # 100 % on all GPUs: they stand in a collective; 0 % on one: it never called it",
+    ]);
     vec![finding]
 }
 
@@ -54,10 +57,18 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
     }
     let count: u64 = hits.iter().map(Hit::count).sum();
     let (who, note) = match first.entry.kind.as_str() {
-        "tgi.shard_wait" => ("the launcher waits for its shards", "It is printed every ten seconds during a normal model load too, so only its length tells: minutes are normal, a quarter of an hour is not."),
-        "vllm.core_wait" => ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells."),
+        "tgi.shard_wait" => (
+            "the launcher waits for its shards",
+            "It is printed every ten seconds during a normal model load too, so only its length tells: minutes are normal, a quarter of an hour is not.",
+        ),
+        "vllm.core_wait" => {
+            ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells.")
+        }
         "horovod.stall" => ("some ranks called a collective that others have not called", "Horovod names the ranks that are missing."),
-        _ => ("a worker does not answer its front process", "The beat comes once a minute. It speaks of the framework's own message queue: neither of the size of /dev/shm nor of P2P."),
+        _ => (
+            "a worker does not answer its front process",
+            "The beat comes once a minute. It speaks of the framework's own message queue: neither of the size of /dev/shm nor of P2P.",
+        ),
     };
     let named = ranks_of(&hits);
     let ranks = if named.is_empty() { hits.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect() } else { named };
@@ -90,7 +101,8 @@ fn tail(ask: Ask<'_>) -> Option<Wait> {
     let tail = waiting::framework_tail(ask)?;
     Some(Wait {
         title: "The framework stopped where NCCL starts; the next line is missing".to_owned(),
-        why: "The last stage that was printed comes right before ncclCommInitRank and its first collective. Either a rank did not come or the GPUs do not reach each other.".to_owned(),
+        why: "The last stage that was printed comes right before ncclCommInitRank and its first collective. Either a rank did not come or the GPUs do not reach each other."
+            .to_owned(),
         ranks: tail.next.rank().into_iter().collect(),
         proof: vec![tail.next.evidence()],
     })
@@ -128,7 +140,9 @@ mod tests {
     use crate::rules::{Confidence, Severity, Verdict};
 
     fn start(host: &str, rank: u32) -> String {
-        format!("{host}:50{rank}:50{rank} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO Using network IB\n")
+        format!(
+            "{host}:50{rank}:50{rank} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.{rank}<0>\n{host}:50{rank}:50{rank} [0] NCCL INFO Using network IB\n"
+        )
     }
 
     #[test]

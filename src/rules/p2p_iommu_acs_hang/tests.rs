@@ -17,7 +17,9 @@ fn rank(r: u32, via: &str, chunk: u32) -> String {
 
 fn complete(r: u32) -> String {
     let (p, bus) = (format!("ws1:40{r}:40{r} [{r}] NCCL INFO"), if r == 0 { "41000" } else { "61000" });
-    format!("{p} Connected all rings\n{p} Connected all trees\n{p} ncclCommInitRank comm 0x5{r}a rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {bus} commId 0xfeed1 - Init COMPLETE\n")
+    format!(
+        "{p} Connected all rings\n{p} Connected all trees\n{p} ncclCommInitRank comm 0x5{r}a rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {bus} commId 0xfeed1 - Init COMPLETE\n"
+    )
 }
 
 fn both(via: &str, chunk: u32, tail: &dyn Fn(u32) -> String) -> Vec<(&'static str, String)> {
@@ -98,7 +100,8 @@ fn a_log_that_ends_at_complete_gives_info_at_most() {
     let a = analyse(&both("P2P/IPC", 131_072, &complete));
     assert_eq!(a.findings.iter().find(|f| f.id == ID).map(|f| f.severity), Some(Severity::Info));
     assert_eq!(a.verdict, Verdict::Healthy);
-    let destroyed = both("P2P/IPC", 131_072, &|r| complete(r) + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n"));
+    let destroyed =
+        both("P2P/IPC", 131_072, &|r| complete(r) + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n"));
     assert!(found(&destroyed).is_none());
 }
 
@@ -106,7 +109,8 @@ fn a_log_that_ends_at_complete_gives_info_at_most() {
 fn ranks_that_end_while_connecting_are_possible_and_a_cut_is_not() {
     let f = found(&both("P2P/IPC", 131_072, &|_| String::new())).expect("connecting");
     assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
-    let cut: Vec<(&str, String)> = both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).map(|l| format!("{l}\n")).collect())).collect();
+    let cut: Vec<(&str, String)> =
+        both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).map(|l| format!("{l}\n")).collect())).collect();
     assert!(found(&cut).is_none(), "the second channel was not printed yet");
 }
 
@@ -123,7 +127,9 @@ fn the_frameworks_tail_is_possible_until_it_goes_on() {
 fn of_two_runs_the_one_without_p2p_works() {
     let mut logs = both("P2P/CUMEM", 131_072, &complete);
     for r in 0..2u32 {
-        let text = rank(r, "SHM/direct/direct", 131_072) + &complete(r) + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n");
+        let text = rank(r, "SHM/direct/direct", 131_072)
+            + &complete(r)
+            + &format!("ws1:40{r}:40{r} [{r}] NCCL INFO comm 0x5{r}a rank {r} nranks 2 cudaDev {r} busId 41000 - Destroy COMPLETE\n");
         let text = text.replace("Channel 00/0 :", "Channel 00 :").replace("Channel 01/0 :", "Channel 01 :").replace(":40", ":90").replace("0xfeed1", "0xbeef2");
         let set = format!("ws1:90{r}:90{r} [{r}] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.\n");
         logs.push((if r == 0 { "good0.log" } else { "good1.log" }, set + &text));
