@@ -6,6 +6,8 @@ use std::path::Path;
 
 const RANKS: u32 = 4;
 
+type Pack = fn(&[u8]) -> Vec<u8>;
+
 /// A rank's log, long enough for several blocks.
 fn log(rank: u32) -> Vec<u8> {
     let mut out = String::new();
@@ -28,7 +30,8 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 }
 
 fn lz4(text: &[u8]) -> Vec<u8> {
-    let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    let info = lz4_flex::frame::FrameInfo::new().block_size(lz4_flex::frame::BlockSize::Max64KB);
+    let mut out = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
     out.write_all(text).unwrap();
     out.finish().unwrap()
 }
@@ -86,7 +89,7 @@ fn every_packing_gives_the_findings_of_the_plain_logs() {
     assert!(reference.iter().any(|f| f.0 == "collective-mismatch"), "{reference:?}");
     let lines: Vec<u64> = plain.analysis.job.streams.iter().map(|s| s.lines).collect();
 
-    let packers: [(&str, fn(&[u8]) -> Vec<u8>); 6] = [("gz", gzip), ("lz4", lz4), ("xz", xz), ("bz2", bzip2), ("zst", zstd), ("plain", <[u8]>::to_vec)];
+    let packers: [(&str, Pack); 6] = [("gz", gzip), ("lz4", lz4), ("xz", xz), ("bz2", bzip2), ("zst", zstd), ("plain", <[u8]>::to_vec)];
     for (ending, pack) in packers {
         let packed = run(logs.iter().map(|(name, text)| write(dir.path(), &format!("{name}.{ending}"), &pack(text))).collect(), 0);
         assert_eq!(essence(&packed), reference, "{ending}");

@@ -124,6 +124,22 @@ pub struct ColorArg {
     pub color: ColorChoice,
 }
 
+/// A number of bytes with K, M, G or T behind it, powers of 1000.
+fn size(text: &str) -> Result<u64, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let digits = upper.trim_end_matches(['K', 'M', 'G', 'T', 'B']);
+    let power = match &upper[digits.len()..] {
+        "" | "B" => 0,
+        "K" | "KB" => 1,
+        "M" | "MB" => 2,
+        "G" | "GB" => 3,
+        "T" | "TB" => 4,
+        _ => return Err("write a number with K, M, G or T behind it, such as 20G".to_owned()),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1000u64.pow(power))).filter(|n| *n > 0);
+    bytes.ok_or_else(|| "write a number with K, M, G or T behind it, such as 20G".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,20 +171,4 @@ mod tests {
         let Some(Command::Analyze(args)) = cli.command else { panic!("{cli:?}") };
         assert_eq!(args.fail_on, FailOn::Warning);
     }
-}
-
-/// A number of bytes with K, M, G or T behind it, powers of 1000.
-fn size(text: &str) -> Result<u64, String> {
-    let upper = text.trim().to_ascii_uppercase();
-    let digits = upper.trim_end_matches(['K', 'M', 'G', 'T', 'B']);
-    let power = match &upper[digits.len()..] {
-        "" | "B" => 0,
-        "K" | "KB" => 1,
-        "M" | "MB" => 2,
-        "G" | "GB" => 3,
-        "T" | "TB" => 4,
-        _ => return Err("write a number with K, M, G or T behind it, such as 20G".to_owned()),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1000u64.pow(power))).filter(|n| *n > 0);
-    bytes.ok_or_else(|| "write a number with K, M, G or T behind it, such as 20G".to_owned())
 }

@@ -123,6 +123,8 @@ impl Folder {
     pub fn finish(mut self, bytes: u64) -> (StreamInfo, Vec<Process>) {
         self.info.bytes = bytes;
         self.info.lines = self.lines + u64::from(self.open);
+        // A block makes the processes of its headers first; their order must not depend on where it was cut.
+        self.processes.sort_by_key(|p| p.first.at);
         self.processes.retain(|p| p.records > 0 || p.ledger.iter().next().is_some() || !p.settings.is_empty());
         (self.info, self.processes)
     }

@@ -1,7 +1,7 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
 use super::MAX_SAMPLES;
-use super::memory::{LONGEST_REPEAT, Memory, trim_blanks};
+use super::memory::{Before, LONGEST_REPEAT, Memory, trim_blanks};
 use crate::event::{self, Collective, Event, Tails};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
@@ -226,11 +226,11 @@ impl<'a> Mapper<'a, '_> {
         }
         let place = known_place(known, known.message + line.len());
         let source = self.slot(known, place);
-        let item = self.memory.find(msg, source)?;
+        let before = self.memory.find(msg, source)?;
         self.parsed.seen(source, place);
         self.hint = source as usize;
         self.broken = None;
-        if let Some(index) = item {
+        if let Before::Item(index) = before {
             self.parsed.repeat(index, place, known.wrap);
         } else {
             let (text, wrap, header) = (place.text, *known.wrap, Some(*known.header));
@@ -311,18 +311,15 @@ impl<'a> Parsed<'a> {
             self.items.push(Item { place, wrap: *wrap, ..item });
             return;
         };
-        match item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
-            Some(repeat) => {
-                if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
-                    *slot = place;
-                }
-                repeat.count += 1;
-                repeat.last = place;
+        if let Some(repeat) = item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
+            if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
+                *slot = place;
             }
-            None => {
-                self.items[index].again = Some(self.repeats.len() as u32);
-                self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
-            }
+            repeat.count += 1;
+            repeat.last = place;
+        } else {
+            self.items[index].again = Some(self.repeats.len() as u32);
+            self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
         }
         if note.shape.stage.is_some() {
             self.items.push(Item { place, wrap: *wrap, counted: true, again: None, ..item });

@@ -21,6 +21,14 @@ struct Known<'a> {
     item: u32,
 }
 
+/// What became of a message.
+pub(super) enum Before {
+    /// Nothing recognised it.
+    Nothing,
+    /// An item with this index.
+    Item(usize),
+}
+
 /// A table without chains: a message takes the place of another one with the same hash.
 pub(super) struct Memory<'a> {
     arena: &'a Bump,
@@ -52,11 +60,14 @@ impl<'a> Memory<'a> {
         table[at] = Known { msg, source: source as u32, item: item.map_or(NOTHING, |i| i as u32) };
     }
 
-    /// What became of the message: `None` if it was not seen, its item if it has one.
-    pub fn find(&self, msg: &[u8], source: u32) -> Option<Option<usize>> {
+    /// What became of the message: `None` if it was not seen.
+    pub fn find(&self, msg: &[u8], source: u32) -> Option<Before> {
         let table = self.table.as_ref()?;
         let known = table.get(self.place(msg, source))?;
-        (known.source == source && !msg.is_empty() && known.msg == msg).then(|| (known.item != NOTHING).then_some(known.item as usize))
+        if known.source != source || msg.is_empty() || known.msg != msg {
+            return None;
+        }
+        Some(if known.item == NOTHING { Before::Nothing } else { Before::Item(known.item as usize) })
     }
 }
 

@@ -160,15 +160,13 @@ impl<'a> Tails<'a> {
     fn of(&mut self, rest: &'a [u8]) -> Option<&Tail<'a>> {
         let starts = |tail: &Option<Tail<'a>>| tail.as_ref().is_some_and(|t| rest.starts_with(t.text) && matches!(rest.get(t.text.len()), None | Some(b'\n')));
         if !starts(&self.seen[self.last]) {
-            self.last = match self.seen.iter().position(starts) {
-                Some(found) => found,
-                None => {
-                    let read = tail(rest)?;
-                    let place = self.turn;
-                    self.seen[place] = Some(read);
-                    self.turn = (place + 1) % TAILS;
-                    place
-                }
+            self.last = if let Some(found) = self.seen.iter().position(starts) {
+                found
+            } else {
+                let place = self.turn;
+                self.seen[place] = Some(tail(rest)?);
+                self.turn = (place + 1) % TAILS;
+                place
             };
         }
         self.seen[self.last].as_ref()

@@ -3,6 +3,7 @@
 use super::decode::{Encoding, decoder, read_up_to, sniff};
 use super::pump::{Pumped, Sink};
 use super::resolve::may_be_log;
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -46,15 +47,16 @@ pub fn members(reader: &mut dyn Read, sink: &mut Sink) -> Option<String> {
             continue;
         }
         let size = entry.size();
-        if !sink.send(Pumped::Member(name)) || !member(&mut entry, size, sink) {
+        let cut = Cell::new(false);
+        if !sink.send(Pumped::Member(name)) || !member(&mut entry, size, &cut, sink) || cut.get() {
             return None;
         }
     }
     None
 }
 
-/// Sends one member, which may be compressed itself; false if nobody listens any more.
-fn member(mut entry: &mut dyn Read, size: u64, sink: &mut Sink) -> bool {
+/// Sends one member, which may be compressed itself, and tells whether the archive is `cut` within it; false if nobody listens any more.
+fn member(mut entry: &mut dyn Read, size: u64, cut: &Cell<bool>, sink: &mut Sink) -> bool {
     let mut head = vec![0; 64];
     let n = read_up_to(&mut entry, &mut head).unwrap_or(0);
     head.truncate(n);
@@ -62,6 +64,7 @@ fn member(mut entry: &mut dyn Read, size: u64, sink: &mut Sink) -> bool {
     match decoder(encoding, Box::new(io::Cursor::new(head).chain(entry))) {
         Ok(mut decoded) => sink.blocks(&mut decoded, |bytes| {
             let short = encoding == Encoding::Plain && bytes < size;
+            cut.set(short);
             short.then(|| format!("ends at byte {bytes} of {size}: the archive is cut; what came before was analysed, fetch it again for the rest"))
         }),
         Err(error) => sink.send(Pumped::End(0, Some(format!("cannot be decoded ({error})")))),
