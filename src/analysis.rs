@@ -1,18 +1,22 @@
 //! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
-//! compute a finding; `analyze`, and later `follow` and digests, all come through here.
+//! compute a finding; `follow` folds and asks in the same way.
 //!
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
-use crate::digest::{Digest, Folder, Parsed, map};
+mod refine;
+
+use crate::digest::{Digest, Folder, Parsed, map, map_with};
+use crate::event::UserPatterns;
+use crate::expect::Expectations;
 use crate::input::{self, Block, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
 use crate::job::{Job, Vantage};
-use crate::rules::{self, Analysis};
+use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 pub use crate::input::Problem;
 
@@ -27,6 +31,18 @@ pub struct Options {
     pub block_size: usize,
     /// Most decoded bytes of one compressed input or pipe; 0 for no limit.
     pub max_bytes: u64,
+    /// What the job is held to.
+    pub expect: Expectations,
+    /// Compressed files may be read a second time to name the first differing call; plain files always may.
+    pub refine: bool,
+    /// The user's own rules and silences.
+    pub user: Option<Arc<User>>,
+}
+
+impl Options {
+    fn patterns(&self) -> Option<&UserPatterns> {
+        self.user.as_ref()?.patterns.as_ref()
+    }
 }
 
 /// The analysis and what went wrong on the way.
@@ -57,8 +73,9 @@ impl Progress for Silent {
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
     let (digest, problems) = digest(options, progress);
-    let analysis = rules::run(Job::build(digest, Vantage::PostMortem));
-    Outcome { analysis, problems }
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|job, stream, offset| reopen(job.path(stream), offset, options.refine));
+    Outcome { analysis: rules::run_with(job, Wishes { user: options.user.as_deref(), expect: Some(&options.expect) }), problems }
 }
 
 /// Analyses texts in memory: (name, content).
@@ -79,7 +96,28 @@ pub fn analyze_bytes(texts: &[(&str, &[u8])]) -> Analysis {
         digest.streams.push(info);
         digest.processes.extend(processes);
     }
-    rules::run(Job::build(digest, Vantage::PostMortem))
+    let mut job = Job::build(digest, Vantage::PostMortem);
+    refine::refine(&mut job, &|_, stream, offset| {
+        let rest = texts.get(stream as usize)?.1.get(usize::try_from(offset).ok()?..)?;
+        Some(Box::new(io::Cursor::new(rest.to_vec())))
+    });
+    rules::run(job)
+}
+
+/// Opens a file again at an offset of its decoded bytes.
+fn reopen(path: &str, offset: u64, compressed: bool) -> Option<refine::Bytes> {
+    let mut file = File::open(path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
+    let mut head = vec![0; 64];
+    let n = input::read_up_to(&mut file, &mut head).ok()?;
+    let encoding = input::sniff(&head[..n]);
+    if encoding == Encoding::Plain {
+        file.seek(io::SeekFrom::Start(offset)).ok()?;
+        return Some(Box::new(file));
+    }
+    file.rewind().ok()?;
+    let mut decoded = if compressed { input::decoder(encoding, Box::new(file)).ok()? } else { return None };
+    io::copy(&mut decoded.by_ref().take(offset), &mut io::sink()).ok()?;
+    Some(decoded)
 }
 
 /// Reads the inputs into a digest.
@@ -87,6 +125,7 @@ pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Proble
     let resolved = input::resolve(&options.inputs);
     let mut feed = Feed::new(resolved.sources, options, progress);
     feed.problems = resolved.problems;
+    feed.patterns = options.patterns();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     match pool {
         Ok(pool) => pool.install(|| feed.run()),
@@ -146,6 +185,7 @@ struct Feed<'p> {
     problems: Vec<Problem>,
     block_size: usize,
     progress: &'p dyn Progress,
+    patterns: Option<&'p UserPatterns>,
 }
 
 impl<'p> Feed<'p> {
@@ -165,6 +205,7 @@ impl<'p> Feed<'p> {
             problems: Vec::new(),
             block_size,
             progress,
+            patterns: None,
         }
     }
 
@@ -173,15 +214,15 @@ impl<'p> Feed<'p> {
         let mut banks: [Vec<Slot>; 2] = std::array::from_fn(|_| (0..slots).map(|_| Slot::default()).collect());
         let [a, b] = &mut banks;
         self.fill(a);
-        let mut done = parse(a, self.progress);
+        let mut done = parse(a, self.progress, self.patterns);
         loop {
             self.fill(b);
-            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress));
+            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress, self.patterns));
             if next.is_empty() {
                 break;
             }
             self.fill(a);
-            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress));
+            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress, self.patterns));
             if next.is_empty() {
                 break;
             }
@@ -309,7 +350,7 @@ impl<'p> Feed<'p> {
     }
 
     fn finish(self) -> (Digest, Vec<Problem>) {
-        let mut digest = Digest::default();
+        let mut digest = Digest { patterns: self.patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
         for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
             let (mut info, processes) = folder.finish(self.bytes[i]);
@@ -341,11 +382,11 @@ fn fold(folders: &Mutex<Vec<Folder>>, done: Vec<Done<'_>>) {
 }
 
 /// Reads and parses the slots that have a task, in parallel; the result is in their order.
-fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress) -> Vec<Done<'a>> {
-    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress)).collect()
+fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Vec<Done<'a>> {
+    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress, patterns)).collect()
 }
 
-fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress) -> Option<Done<'a>> {
+fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Option<Done<'a>> {
     let (stream, range, span, error) = match slot.task.take()? {
         Task::Read { stream, block } => match input::read_block(&block, &mut slot.buffer) {
             Ok((range, span)) => (stream, range, span, None),
@@ -354,7 +395,7 @@ fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress) -> Option<Done<'a
         Task::Ready { stream, span } => (stream, 0..slot.buffer.len(), span, None),
     };
     progress.advance(span.bytes);
-    let parsed = map(&slot.buffer[range], &slot.arena);
+    let parsed = map_with(&slot.buffer[range], &slot.arena, patterns);
     Some(Done { stream, span, parsed, error })
 }
 

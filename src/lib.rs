@@ -6,8 +6,12 @@
 
 pub mod analysis;
 pub mod cli;
+pub mod config;
 pub mod digest;
 pub mod event;
+pub mod events;
+pub mod expect;
+pub mod follow;
 pub mod input;
 pub mod job;
 pub mod line;

@@ -48,7 +48,7 @@ fn logs(folder: &Path) -> Vec<String> {
 
 fn run(folder: &Path) -> Analysis {
     let outcome = analyze(&Options { inputs: logs(folder), ..Options::default() }, &Silent);
-    assert!(outcome.problems.is_empty(), "{folder:?}: {:?}", outcome.problems);
+    assert!(outcome.problems.is_empty(), "{}: {:?}", folder.display(), outcome.problems);
     outcome.analysis
 }
 

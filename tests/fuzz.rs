@@ -82,6 +82,6 @@ fn files() {
     let path = dir.path().join("log");
     bolero::check!().with_iterations(100).for_each(|noise: &[u8]| {
         std::fs::write(&path, text(noise)).expect("writable");
-        analyze(&Options { inputs: vec![path.display().to_string()], threads: 1, block_size: 37, max_bytes: 1 << 20 }, &Silent);
+        analyze(&Options { inputs: vec![path.display().to_string()], threads: 1, block_size: 37, max_bytes: 1 << 20, ..Options::default() }, &Silent);
     });
 }

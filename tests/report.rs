@@ -312,7 +312,7 @@ proptest! {
         job.ranks[1].net = Some(hostile.clone());
         job.ranks[2].last.text.clone_from(&hostile);
         for color in [false, true] {
-            let report = text_of(&analysis, &Options { width, color, brief: false });
+            let report = text_of(&analysis, &Options { width, color, ..Options::default() });
             let bare = if color { without_color(&report) } else { report };
             prop_assert_eq!(bare.chars().find(|c| is_active(*c)), None);
         }

@@ -1,11 +1,13 @@
 //! `ncclog analyze`, and `ncclog FILES`.
 
 use super::args::{AnalyzeArgs, Cli};
+use super::output::{self, report_options};
 use super::progress::Bar;
-use super::{complain, exit, nearest, output};
+use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
-use crate::report::{self, DEFAULT_WIDTH, MIN_WIDTH, PROSE_WIDTH};
-use anyhow::{Result, anyhow};
+use crate::report::{self, Format};
+use crate::rules;
+use anyhow::{Result, anyhow, bail};
 use clap::{ColorChoice, CommandFactory};
 use std::io::{self, IsTerminal, Write};
 
@@ -15,24 +17,33 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         let _ = writeln!(io::stderr(), "{}", Cli::command().render_help());
         return Ok(exit::TROUBLE);
     };
+    let format = format(args)?;
     let target = args.output.as_deref().filter(|p| p.as_os_str() != "-");
     if let Some(path) = target {
         output::check(path)?;
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
+    for name in &args.why_not {
+        super::explain::find(name)?;
+    }
+    let user = args.config.load()?;
+    let expect = expectations(&args.expect, &args.config)?;
     let bar = Bar::new(args.quiet);
-    let Outcome { analysis, problems } = analyze(&Options { inputs, threads: usize::from(args.threads), block_size: 0, max_bytes: args.max_bytes.unwrap_or(0) }, &bar);
+    let threads = usize::from(args.threads);
+    let max_bytes = args.max_bytes.unwrap_or(0);
+    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads, max_bytes, user, expect, refine: args.refine, ..Options::default() }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
+    analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();
 
     let color = args.color.color;
     if let Some(path) = target {
         output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
-        let options = options(args, color == ColorChoice::Always);
-        output::to_file(path, |out| report::write(args.format, &analysis, out, &options))?;
+        let options = options(args, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
+        output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
-        let options = options(args, output::use_color(color));
-        output::to_stdout(options.color, |out| report::write(args.format, &analysis, out, &options))?;
+        let options = options(args, report_options(args.width, true, args.quiet, output::use_color(color)));
+        output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
 }
@@ -47,13 +58,18 @@ fn inputs(args: &AnalyzeArgs) -> Result<Option<Vec<String>>> {
     args.inputs.iter().map(name).collect::<Result<_>>().map(Some)
 }
 
-fn options(args: &AnalyzeArgs, color: bool) -> report::Options {
-    let width = match args.width {
-        Some(width) => usize::from(width),
-        None if args.output.is_some() => DEFAULT_WIDTH,
-        None => output::terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),
-    };
-    report::Options { width, color, brief: args.quiet }
+/// A bug form is Markdown.
+fn format(args: &AnalyzeArgs) -> Result<Format> {
+    match (args.template, args.format) {
+        (Some(_), Format::Text | Format::Markdown) => Ok(Format::Markdown),
+        (Some(_), _) => bail!("--for fills a form in Markdown; leave --format out or give --format markdown"),
+        (None, format) => Ok(format),
+    }
+}
+
+/// What only `analyze` asks of a report.
+fn options(args: &AnalyzeArgs, plain: report::Options) -> report::Options {
+    report::Options { tree: args.tree, template: args.template, context: true, ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.
@@ -62,7 +78,7 @@ fn tell(problem: &Problem) {
     if problem.path.contains(['.', '/', '\\']) {
         return;
     }
-    let commands = ["analyze", "explain", "schema", "help"];
+    let commands = ["analyze", "follow", "events", "expect", "explain", "schema", "help"];
     if let Some(command) = nearest(&problem.path, commands.into_iter()) {
         let call = if command == "help" { "ncclog --help".to_owned() } else { format!("ncclog {command}") };
         complain(&format!("did you mean `{call}`?"));

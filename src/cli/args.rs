@@ -1,9 +1,15 @@
 //! The command line as clap sees it.
 
+use super::events::{self, EventsArgs};
 use super::exit::FailOn;
-use crate::report::Format;
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use super::expect::{self, ExpectArgs};
+use super::follow::{self, FollowArgs};
+use crate::config;
+use crate::report::{Format, Template};
+use crate::rules::User;
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +36,7 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   ncclog explain                         list the causes
   ncclog explain tcp-fallback            what it is, how to tell, how to mend it
+  ncclog explain --tree                  the questions that lead to the four founding causes
   ncclog explain --line 'node1:7:9 [0] NCCL WARN Call to ibv_modify_qp failed'";
 
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
@@ -63,11 +70,20 @@ pub enum Command {
     /// Name the root cause (what `ncclog FILES` does, too)
     #[command(before_help = ANALYZE_EXAMPLES, after_help = EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
     Analyze(AnalyzeArgs),
+    /// Watch a running job, or hold its start to a goal
+    #[command(before_help = follow::EXAMPLES, after_help = follow::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Follow(FollowArgs),
     /// List the causes, explain one, or explain a log line
     #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Explain(ExplainArgs),
-    /// Print the JSON Schema of `--format json`
-    Schema,
+    /// Print every recognised event as a line of JSON
+    #[command(before_help = events::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Events(EventsArgs),
+    /// Write down what a good run looks like, for --expect
+    #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Expect(ExpectArgs),
+    /// Print the JSON Schema of `--format json`, or of a line of `events`
+    Schema(SchemaArgs),
 }
 
 /// Arguments of `analyze`.
@@ -76,18 +92,36 @@ pub struct AnalyzeArgs {
     /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
-    /// How to report: text for people, json for programs
+    /// How to report: text, json, markdown, html, github, sarif, junit
     #[arg(long, value_enum, hide_possible_values = true, default_value_t)]
     pub format: Format,
+    /// Fill a bug form in Markdown: nccl-issue, rccl-issue, vllm-issue
+    #[arg(long = "for", value_enum, value_name = "FORM", hide_possible_values = true)]
+    pub template: Option<Template>,
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What makes the exit code 1: error, warning (or worse), never
     #[arg(long, value_enum, value_name = "SEVERITY", hide_possible_values = true, default_value_t)]
     pub fail_on: FailOn,
+    /// What must hold
+    #[command(flatten)]
+    pub expect: ExpectArg,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,
+    /// Show how far the evidence leads down the decision tree of the founding causes
+    #[arg(long)]
+    pub tree: bool,
+    /// Tell why CAUSE is not the finding; may be given several times
+    #[arg(long, value_name = "CAUSE")]
+    pub why_not: Vec<String>,
+    /// Own rules and silences
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Read compressed logs twice, too, where that names the first differing collective
+    #[arg(long)]
+    pub refine: bool,
     /// Threads that parse; 0 takes one a core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
@@ -102,18 +136,70 @@ pub struct AnalyzeArgs {
     pub color: ColorArg,
 }
 
+/// `--expect`, the same everywhere.
+#[derive(Debug, Clone, Args)]
+pub struct ExpectArg {
+    /// What the logs must show, e.g. net=IB, hca=mlx5_0, nranks=16 (also [expect] in ncclog.toml); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub expect: Vec<String>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// analysis (`--format json`) or events
+    #[arg(value_enum, value_name = "OF", hide_possible_values = true, default_value_t)]
+    pub of: SchemaOf,
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A whole report
+    #[default]
+    Analysis,
+    /// One event
+    Events,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Name of a cause; none lists them
     #[arg(value_name = "CAUSE", conflicts_with = "line")]
     pub cause: Option<String>,
+    /// The decision tree of the founding causes, with the commands that decide
+    #[arg(long, conflicts_with_all = ["cause", "line"])]
+    pub tree: bool,
     /// A log line to explain; `-` reads lines from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub line: Option<String>,
     /// Colours
     #[command(flatten)]
     pub color: ColorArg,
+}
+
+/// Which configuration is in force, the same everywhere.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// Own rules and silences from FILE instead of ./ncclog.toml or ~/.config/ncclog/ncclog.toml
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long)]
+    pub no_config: bool,
+}
+
+impl ConfigArgs {
+    /// Reads the configuration that is in force, if there is one.
+    pub fn load(&self) -> Result<Option<Arc<User>>, config::Error> {
+        self.path().map(|p| config::read(&p).map(Arc::new)).transpose()
+    }
+
+    /// The configuration that is in force, if there is one.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| if self.no_config { None } else { config::discover() })
+    }
 }
 
 /// `--color`, the same everywhere.

@@ -13,6 +13,9 @@ pub const FOUND: u8 = 1;
 /// still analysed and reported.
 pub const TROUBLE: u8 = 2;
 
+/// Only from `follow --until`: the time ran out before anything was certain.
+pub const UNDECIDED: u8 = 3;
+
 /// From which severity on a finding makes the exit code 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {

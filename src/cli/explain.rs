@@ -3,7 +3,7 @@
 use super::args::ExplainArgs;
 use super::output::{terminal_width, to_stdout, use_color};
 use super::{exit, explain_line, nearest};
-use crate::report::{DEFAULT_WIDTH, PROSE_WIDTH, wrap};
+use crate::report::{self, DEFAULT_WIDTH, PROSE_WIDTH, wrap};
 use crate::rules::{Cause, causes};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
@@ -24,22 +24,30 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
         to_stdout(color, |out| explain_line::write(&text, out, color))?;
         return Ok(exit::OK);
     }
+    let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
+    if args.tree {
+        to_stdout(color, |out| report::tree(out, width, color))?;
+        return Ok(exit::OK);
+    }
     let causes: Vec<&'static Cause> = causes().collect();
     match &args.cause {
         None => {
-            let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
             to_stdout(color, |out| list(&causes, out, width, color))?;
         }
         Some(name) => {
-            let cause = find(&causes, name)?;
+            let cause = find_in(&causes, name)?;
             to_stdout(color, |out| markdown(cause.explanation, out, color))?;
         }
     }
     Ok(exit::OK)
 }
 
-/// The cause with this name or former name.
-fn find(causes: &[&'static Cause], name: &str) -> Result<&'static Cause> {
+/// The cause with this name or former name; the error suggests one.
+pub fn find(name: &str) -> Result<&'static Cause> {
+    find_in(&causes().collect::<Vec<_>>(), name)
+}
+
+fn find_in(causes: &[&'static Cause], name: &str) -> Result<&'static Cause> {
     if let Some(cause) = causes.iter().find(|c| c.id == name || c.aliases.contains(&name)) {
         return Ok(cause);
     }
@@ -101,10 +109,10 @@ mod tests {
     #[test]
     fn finds_by_name_and_former_name_and_suggests() {
         let causes = [&NET, &GDR];
-        assert_eq!(find(&causes, "tcp-fallback").unwrap().id, "tcp-fallback");
-        assert_eq!(find(&causes, "socket-fallback").unwrap().id, "tcp-fallback");
-        assert!(find(&causes, "tcp-falback").unwrap_err().to_string().contains("did you mean `tcp-fallback`?"));
-        assert!(find(&causes, "zzz").unwrap_err().to_string().contains("lists them"));
+        assert_eq!(find_in(&causes, "tcp-fallback").unwrap().id, "tcp-fallback");
+        assert_eq!(find_in(&causes, "socket-fallback").unwrap().id, "tcp-fallback");
+        assert!(find_in(&causes, "tcp-falback").unwrap_err().to_string().contains("did you mean `tcp-fallback`?"));
+        assert!(find_in(&causes, "zzz").unwrap_err().to_string().contains("lists them"));
     }
 
     #[test]

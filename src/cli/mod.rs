@@ -2,17 +2,23 @@
 
 mod analyze;
 mod args;
+mod events;
 mod exit;
+mod expect;
 mod explain;
 mod explain_line;
+mod follow;
 mod output;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
 
+use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
-use args::{Cli, Command};
+use anyhow::{Context, Result, anyhow};
+use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
+use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -29,13 +35,35 @@ pub fn run() -> ExitCode {
     let result = match &cli.command {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
+        Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Events(args)) => events::run(args),
+        Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
-        Some(Command::Schema) => output::to_stdout(false, |out| out.write_all(JSON_SCHEMA.as_bytes())).map(|()| OK),
+        Some(Command::Schema(args)) => {
+            let schema = match args.of {
+                SchemaOf::Analysis => JSON_SCHEMA,
+                SchemaOf::Events => crate::events::JSON_SCHEMA,
+            };
+            output::to_stdout(false, |out| out.write_all(schema.as_bytes())).map(|()| OK)
+        }
     };
     ExitCode::from(result.unwrap_or_else(|error| {
         complain(&format!("{error:#}"));
         TROUBLE
     }))
+}
+
+/// What is expected: `--expect`, then the table `[expect]` of the configuration in force, which was read before.
+fn expectations(args: &ExpectArg, config: &ConfigArgs) -> Result<Expectations> {
+    let mut expected = Expectations::default();
+    for text in &args.expect {
+        expected.add(text).map_err(|e| anyhow!("--expect {e}"))?;
+    }
+    if let Some(path) = config.path() {
+        let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read; check its permissions", path.display()))?;
+        expected.fill_from(parse_expectations(&text).map_err(|e| anyhow!("{}: {e}", path.display()))?);
+    }
+    Ok(expected)
 }
 
 /// One line on standard error. It may be closed, which must not stop the work.

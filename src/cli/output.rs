@@ -1,5 +1,6 @@
 //! Where results go: standard output that may be closed early, or a file that appears whole or not at all.
 
+use crate::report::{self, DEFAULT_WIDTH, MIN_WIDTH, PROSE_WIDTH};
 use anstream::AutoStream;
 use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
@@ -23,6 +24,16 @@ pub fn terminal_width() -> Option<usize> {
         return None;
     }
     terminal_size::terminal_size_of(stdout).map(|(width, _)| usize::from(width.0))
+}
+
+/// How to write a report. Only what goes to a terminal asks for its width.
+pub fn report_options(width: Option<u16>, to_terminal: bool, brief: bool, color: bool) -> report::Options {
+    let width = match width {
+        Some(width) => usize::from(width),
+        None if to_terminal => terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),
+        None => DEFAULT_WIDTH,
+    };
+    report::Options { width, color, brief, ..report::Options::default() }
 }
 
 /// Writes to standard output. A reader that went away has seen enough: that is no error.

@@ -10,6 +10,8 @@ pub const MAX_CHANNELS: usize = 512;
 /// A communicator as one process saw it. Absent facts are `None`; `ptr` 0 means that its address was not printed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CommLog {
+    /// Stream that tells of it.
+    pub stream: u32,
     /// Local address.
     pub ptr: u64,
     /// Thread that initialises it.

@@ -2,6 +2,7 @@
 
 use super::comm::MAX_CHANNELS;
 use super::map::{Call, Item, Parsed, Place, Repeat, SeenSource};
+use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
 use crate::input::Span;
@@ -16,8 +17,8 @@ const MAX_COMMS: usize = 128;
 /// Most settings of one process.
 const MAX_SETTINGS: usize = 200;
 
-/// Folds one stream.
-#[derive(Debug)]
+/// Folds one stream. A clone can be finished to look at what was folded so far.
+#[derive(Debug, Clone)]
 pub struct Folder {
     /// The stream's facts.
     pub info: StreamInfo,
@@ -26,6 +27,7 @@ pub struct Folder {
     index: AHashMap<(Vec<u8>, Vec<u8>, u32), usize>,
     /// (process, thread) → the communicator that the thread works for.
     current: AHashMap<(usize, u32), usize>,
+    report: Report,
     lines: u64,
     /// The last line of the previous block has not ended yet.
     open: bool,
@@ -73,7 +75,16 @@ fn hint(wrap: &Wrap<'_>) -> Option<(bool, u32)> {
 impl Folder {
     /// An empty fold of stream number `stream`.
     pub fn new(stream: u32, path: String) -> Self {
-        Self { info: StreamInfo { path, ..StreamInfo::default() }, stream, processes: Vec::new(), index: AHashMap::new(), current: AHashMap::new(), lines: 0, open: false }
+        Self {
+            info: StreamInfo { path, ..StreamInfo::default() },
+            stream,
+            processes: Vec::new(),
+            index: AHashMap::new(),
+            current: AHashMap::new(),
+            report: Report::default(),
+            lines: 0,
+            open: false,
+        }
     }
 
     /// Folds the next block. `span` says where it stands.
@@ -260,6 +271,12 @@ impl Folder {
             }
             key.push_str(&lossy(value, 160));
         }
+        if note.shape.kind.starts_with("ras.") {
+            for (kind, key, fact) in self.report.see(note.shape.kind, sample(place)) {
+                self.add(p, kind, dev, key, &|| fact.clone());
+            }
+            return;
+        }
         let process = &mut self.processes[p];
         let kind = note.shape.kind;
         let again = repeat.map(|r| (key.clone(), r));
@@ -277,6 +294,9 @@ impl Folder {
         let c = self.comm_for_stage(p, tid, dev, stage)?;
         let comm = &mut self.processes[p].comms[c];
         comm.see(stage);
+        if note.shape.kind == "init.ring_order" && comm.nranks.is_none() {
+            comm.nranks = note.fields.get("list").and_then(|list| ring_size(&lossy(list, 160)));
+        }
         if stage == Stage::Network
             && let Some(net) = note.fields.get("net")
         {
@@ -323,7 +343,7 @@ impl Folder {
             self.processes[p].dropped += 1;
             return None;
         }
-        comms.push(CommLog { tid, dev, ..CommLog::default() });
+        comms.push(CommLog { stream: self.stream, tid, dev, ..CommLog::default() });
         let c = comms.len() - 1;
         self.current.insert((p, tid), c);
         Some(c)
@@ -429,6 +449,14 @@ impl Folder {
     }
 }
 
+/// Number of ranks in `0 1 3 2`: a ring passes each rank once. Long rings are cut and say nothing.
+fn ring_size(list: &str) -> Option<u32> {
+    let ranks: Vec<u32> = list.split_whitespace().map(|r| r.parse().ok()).collect::<Option<_>>()?;
+    let distinct: BTreeSet<u32> = ranks.iter().copied().collect();
+    let size = u32::try_from(ranks.len()).ok()?;
+    (size > 1 && distinct.len() == ranks.len() && distinct.last() == Some(&(size - 1))).then_some(size)
+}
+
 /// The thread of a source. Pastes without thread ids tell threads apart by their device.
 fn thread(source: Option<&SeenSource<'_>>) -> u32 {
     source.map_or(0, |s| if s.tid == 0 { 0x8000_0000 | s.dev.map_or(0xffff, u32::from) } else { s.tid })
@@ -467,16 +495,47 @@ fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
 
 /// A message with its numbers, addresses and pointers replaced, so that equal warnings group.
 fn template(msg: &[u8]) -> String {
-    let mut out = String::new();
-    let mut in_number = false;
-    for c in lossy(msg, 160).chars() {
-        let digit = c.is_ascii_digit();
-        if !digit {
+    let text = lossy(msg, 160);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        let word = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        if word == 0 {
             out.push(c);
-        } else if !in_number {
-            out.push('#');
+            rest = &rest[c.len_utf8()..];
+            continue;
         }
-        in_number = digit;
+        let (head, tail) = rest.split_at(word);
+        rest = tail;
+        let hex = head.strip_prefix("0x").unwrap_or(head);
+        if head.bytes().any(|b| b.is_ascii_digit()) && hex.bytes().all(|b| b.is_ascii_hexdigit()) {
+            out.push('#');
+            continue;
+        }
+        let mut in_number = false;
+        for c in head.chars() {
+            let digit = c.is_ascii_digit();
+            if !digit {
+                out.push(c);
+            } else if !in_number {
+                out.push('#');
+            }
+            in_number = digit;
+        }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::template;
+
+    #[test]
+    fn what_differs_between_ranks_is_replaced() {
+        let of = |text: &str| template(text.as_bytes());
+        assert_eq!(of("comm 0x55d0a0 busId 3b000 dev mlx5_1:1 rank 17"), "comm # busId # dev mlx#_#:# rank #");
+        assert_eq!(of("comm 0x7fe1c8 busId 5e000 dev mlx5_0:1 rank 3"), "comm # busId # dev mlx#_#:# rank #");
+        assert_eq!(of("größe 節點 3, dead beef"), "größe 節點 #, dead beef");
+        assert_eq!(of(""), "");
+    }
 }

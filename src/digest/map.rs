@@ -2,7 +2,7 @@
 
 use super::MAX_SAMPLES;
 use super::memory::{Before, LONGEST_REPEAT, Memory, trim_blanks};
-use crate::event::{self, Collective, Event, Tails};
+use crate::event::{self, Collective, Event, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -119,6 +119,11 @@ pub struct Call {
 
 /// Reads a block.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
+    map_with(block, arena, None)
+}
+
+/// Reads a block and looks for a user's patterns in every record that is no call.
+pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>) -> Parsed<'a> {
     let mut parsed = Parsed::default();
     let mut mapper = Mapper {
         parsed: &mut parsed,
@@ -130,6 +135,7 @@ pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
         most_calls: block.len() / SHORTEST_CALL,
         memory: Memory::new(arena),
         tails: Tails::default(),
+        user,
     };
     let newlines = visit(block, arena, &mut mapper);
     let calls = mapper.calls.into_bump_slice();
@@ -158,6 +164,8 @@ struct Mapper<'a, 'p> {
     memory: Memory<'a>,
     /// Ends of its calls.
     tails: Tails<'a>,
+    /// Patterns of the user.
+    user: Option<&'p UserPatterns>,
 }
 
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
@@ -166,25 +174,28 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
             && event::parse(&record).is_none()
         {
             let whole = join(head, &record, self.arena);
-            if matches!(self.parsed.event(&whole, place(&whole), Some(self.hint as u32)), Added::Event) {
+            if let Some(event) = event::parse(&whole).filter(|e| !matches!(e, Event::UnknownWarn | Event::Collective(_))) {
+                self.parsed.forget_unknown(whole.line);
+                self.parsed.keep(&whole, place(&whole), Some(self.hint as u32), event);
                 self.broken = None;
                 return;
             }
         }
         let known = match self.parsed.add(&record, &mut self.hint) {
-            Added::Nothing => {
-                self.memory.keep(&record, self.hint, None);
-                false
-            }
-            Added::Event => {
-                self.memory.keep(&record, self.hint, Some(self.parsed.items.len() - 1));
-                true
-            }
+            Added::Nothing => false,
+            Added::Event => true,
             Added::Call(call) => {
                 self.push(call);
-                true
+                self.broken = None;
+                return;
             }
         };
+        if let Some(user) = self.user {
+            self.own(&record, user);
+        } else {
+            // A user's patterns want to see every record.
+            self.memory.keep(&record, self.hint, known.then(|| self.parsed.items.len() - 1));
+        }
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
         {
@@ -209,6 +220,18 @@ fn known_place<'a>(known: &Known<'a, '_>, end: usize) -> Place<'a> {
 }
 
 impl<'a> Mapper<'a, '_> {
+    /// Keeps what the user's patterns say of a record. A warning that they describe is no unknown one.
+    fn own(&mut self, record: &Record<'a>, user: &UserPatterns) {
+        let source = record.header.is_some().then_some(self.hint as u32);
+        let mut first = true;
+        user.each(record.msg, |note| {
+            if std::mem::take(&mut first) {
+                self.parsed.forget_unknown(record.line);
+            }
+            self.parsed.keep(record, place(record), source, Event::Note(note));
+        });
+    }
+
     fn push(&mut self, call: Call) {
         if self.calls.capacity() == 0 {
             self.calls.reserve(self.most_calls);
@@ -307,9 +330,13 @@ impl<'a> Parsed<'a> {
     /// The message of an item once more, at `place`.
     fn repeat(&mut self, index: usize, place: Place<'a>, wrap: &Wrap<'a>) {
         let item = self.items[index];
-        let Event::Note(note) = item.event else {
-            self.items.push(Item { place, wrap: *wrap, ..item });
-            return;
+        let note = match item.event {
+            // The lines of a report belong together: each is seen in its turn.
+            Event::Note(note) if !note.shape.kind.starts_with("ras.") => note,
+            _ => {
+                self.items.push(Item { place, wrap: *wrap, ..item });
+                return;
+            }
         };
         if let Some(repeat) = item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
             if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
@@ -354,9 +381,20 @@ impl<'a> Parsed<'a> {
         if let (Event::Collective(call), Some(source)) = (event, source) {
             return Added::Call(Call { source, line: record.line, offset: record.offset, call });
         }
+        self.keep(record, place, source, event);
+        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
+    }
+
+    fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
         self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, counted: false, again: None });
-        if matches!(event, Event::UnknownWarn) { Added::Nothing } else { Added::Event }
+    }
+
+    /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.
+    fn forget_unknown(&mut self, line: u32) {
+        if self.items.last().is_some_and(|i| i.place.line == line && matches!(i.event, Event::UnknownWarn)) {
+            self.items.pop();
+        }
     }
 
     /// The source of a header, made if it is new.

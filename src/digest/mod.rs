@@ -8,13 +8,14 @@ mod fold;
 mod ledger;
 mod map;
 mod memory;
+mod ras;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Call, Item, Parsed, Repeat, SeenSource, map};
-pub use sequence::{KEPT_CALLS, KeptCall, Sequence};
+pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
+pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
 
 use crate::event::Library;
 use crate::line::{Level, Time};
@@ -34,6 +35,9 @@ pub struct Digest {
     pub streams: Vec<StreamInfo>,
     /// The processes of all streams, ordered by (stream, first record).
     pub processes: Vec<Process>,
+    /// The user's patterns that were looked for: (kind, format).
+    #[serde(default)]
+    pub patterns: Vec<(String, String)>,
 }
 
 /// One input stream.

@@ -1,7 +1,8 @@
 //! The calls of one process on one communicator: a count, hash checkpoints whose stride doubles when the table is
-//! full, the first calls' records and the last [`KEPT_CALLS`] signatures in full.
+//! full, and the last [`KEPT_CALLS`] signatures in full. A checkpoint knows its line, so that the calls behind it can
+//! be read again.
 
-use crate::event::Collective;
+use crate::event::{Collective, Function};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -11,11 +12,14 @@ pub const KEPT_CALLS: usize = 256;
 /// Checkpoints kept; when they are full the stride doubles.
 const MAX_CHECKPOINTS: usize = 64;
 
+/// Peers whose Send and Recv calls are counted apart.
+const MAX_PEERS: usize = 64;
+
 /// A call with its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptCall {
     /// Function, `Function::name`.
-    pub function: crate::event::Function,
+    pub function: Function,
     /// Elements.
     pub count: u64,
     /// `ncclDataType_t`
@@ -30,6 +34,32 @@ pub struct KeptCall {
     pub offset: u64,
 }
 
+/// The hash of all calls up to one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Rolling hash, this call included.
+    pub hash: u64,
+    /// Line number of the call, 1-based.
+    pub line: u64,
+    /// Byte offset of the line.
+    pub offset: u64,
+}
+
+/// The messages between this rank and one peer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Rank of the peer in the communicator.
+    pub rank: i32,
+    /// Send calls to it.
+    pub sent: u64,
+    /// Recv calls from it.
+    pub received: u64,
+    /// Line and byte offset of the last Send to it.
+    pub last_sent: (u64, u64),
+    /// Line and byte offset of the last Recv from it.
+    pub last_received: (u64, u64),
+}
+
 /// The folded sequence. Point-to-point calls are counted apart: they pair with a peer and differ rightly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sequence {
@@ -37,19 +67,31 @@ pub struct Sequence {
     pub len: u64,
     /// Send and Recv calls.
     pub p2p: u64,
+    /// Calls of functions that are not known to be collective.
+    pub others: u64,
     /// Rolling hash over all collective signatures.
     pub hash: u64,
-    /// Hash after every `stride` calls.
-    pub checkpoints: Vec<u64>,
+    /// One after every `stride` calls.
+    pub checkpoints: Vec<Checkpoint>,
     /// Distance of checkpoints; 0 before the first call.
     pub stride: u64,
     /// The last calls, oldest first; `len - tail.len()` is the index of the first.
     pub tail: VecDeque<KeptCall>,
-    /// The last Send and Recv calls.
-    pub p2p_tail: VecDeque<KeptCall>,
+    /// Send and Recv calls by peer, ordered by its rank.
+    pub peers: Vec<Peer>,
+    /// Send and Recv calls with further peers, which are not told apart.
+    pub other_peers: u64,
+    /// Place of the last peer in `peers`; most calls go to the same or the next one.
+    #[serde(skip)]
+    last_peer: usize,
 }
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// `MULTIPLIER * INVERSE` is 1, so that a call can be taken back from a hash.
+const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
+
+const _: () = assert!(MULTIPLIER.wrapping_mul(INVERSE) == 1);
 
 impl KeptCall {
     /// A call at a place.
@@ -62,7 +104,8 @@ impl KeptCall {
         (self.function, self.count, self.datatype, self.op, self.root) == (other.function, other.count, other.datatype, other.op, other.root)
     }
 
-    fn signature(&self) -> u64 {
+    /// Number that equal operations share.
+    pub fn signature(&self) -> u64 {
         let small = (self.function as u64) | (u64::from(self.datatype) << 8) | (u64::from(self.op) << 16) | (u64::from(self.root as u32) << 24);
         (small ^ self.count.rotate_left(29)).wrapping_mul(MULTIPLIER) ^ (self.count >> 17)
     }
@@ -71,13 +114,17 @@ impl KeptCall {
 impl Sequence {
     /// Adds the next call.
     pub fn push(&mut self, call: KeptCall) {
-        if call.function.is_p2p() {
-            self.p2p += 1;
-            keep(&mut self.p2p_tail, call, 16);
-            return;
+        match call.function {
+            Function::Send | Function::Recv => return self.message(&call),
+            // One-sided and unknown calls need not be the same on all ranks.
+            Function::Other => {
+                self.others += 1;
+                return;
+            }
+            _ => {}
         }
         self.len += 1;
-        self.hash = self.hash.wrapping_mul(MULTIPLIER).wrapping_add(call.signature());
+        self.hash = roll(self.hash, &call);
         if self.stride == 0 {
             self.stride = 1;
         }
@@ -91,41 +138,88 @@ impl Sequence {
                 self.stride *= 2;
             }
             if self.len.is_multiple_of(self.stride) {
-                self.checkpoints.push(self.hash);
+                self.checkpoints.push(Checkpoint { hash: self.hash, line: call.line, offset: call.offset });
             }
         }
-        keep(&mut self.tail, call, KEPT_CALLS);
+        if self.tail.len() == KEPT_CALLS {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(call);
+    }
+
+    /// Counts a Send or Recv.
+    fn message(&mut self, call: &KeptCall) {
+        self.p2p += 1;
+        let near = [self.last_peer, self.last_peer + 1].into_iter().find(|i| self.peers.get(*i).is_some_and(|p| p.rank == call.root));
+        let at = match near.map_or_else(|| self.peers.binary_search_by_key(&call.root, |p| p.rank), Ok) {
+            Ok(at) => at,
+            Err(_) if self.peers.len() >= MAX_PEERS => {
+                self.other_peers += 1;
+                return;
+            }
+            Err(at) => {
+                self.peers.insert(at, Peer { rank: call.root, ..Peer::default() });
+                at
+            }
+        };
+        self.last_peer = at;
+        let peer = &mut self.peers[at];
+        if call.function == Function::Send {
+            peer.sent += 1;
+            peer.last_sent = (call.line, call.offset);
+        } else {
+            peer.received += 1;
+            peer.last_received = (call.line, call.offset);
+        }
+    }
+
+    /// The messages with one peer; `None` if none were counted.
+    pub fn peer(&self, rank: u32) -> Option<&Peer> {
+        let rank = i32::try_from(rank).ok()?;
+        self.peers.binary_search_by_key(&rank, |p| p.rank).ok().map(|at| &self.peers[at])
+    }
+
+    /// Index of the first kept call.
+    pub fn kept_from(&self) -> u64 {
+        self.len - self.tail.len() as u64
     }
 
     /// The kept call with this index (0-based), if it is still kept.
     pub fn get(&self, index: u64) -> Option<&KeptCall> {
-        let first = self.len - self.tail.len() as u64;
-        self.tail.get(usize::try_from(index.checked_sub(first)?).ok()?)
+        self.tail.get(usize::try_from(index.checked_sub(self.kept_from())?).ok()?)
     }
 
     /// Hash after `n` calls, if there is a checkpoint for it.
     pub fn hash_at(&self, n: u64) -> Option<u64> {
-        if n == self.len {
-            return Some(self.hash);
+        if n == 0 {
+            return Some(0);
         }
+        self.checkpoint(n).map(|c| c.hash).or_else(|| self.unroll(n))
+    }
+
+    /// The hash before the last kept calls: each call is taken back from the final one.
+    fn unroll(&self, n: u64) -> Option<u64> {
+        let from = usize::try_from(n.checked_sub(self.kept_from())?).ok().filter(|from| *from <= self.tail.len())?;
+        Some(self.tail.range(from..).rev().fold(self.hash, |hash, call| hash.wrapping_sub(call.signature()).wrapping_mul(INVERSE)))
+    }
+
+    /// The checkpoint after `n` calls, if there is one.
+    pub fn checkpoint(&self, n: u64) -> Option<&Checkpoint> {
         if self.stride == 0 || n == 0 || !n.is_multiple_of(self.stride) {
             return None;
         }
-        self.checkpoints.get((n / self.stride - 1) as usize).copied()
+        self.checkpoints.get(usize::try_from(n / self.stride - 1).ok()?)
     }
 }
 
-fn keep(tail: &mut VecDeque<KeptCall>, call: KeptCall, most: usize) {
-    if tail.len() == most {
-        tail.pop_front();
-    }
-    tail.push_back(call);
+/// The hash of a sequence with one more call.
+pub fn roll(hash: u64, call: &KeptCall) -> u64 {
+    hash.wrapping_mul(MULTIPLIER).wrapping_add(call.signature())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Function;
 
     fn call(i: u64) -> KeptCall {
         KeptCall { function: Function::AllReduce, count: i % 7, datatype: 7, op: 0, root: 0, line: i, offset: i * 100 }
@@ -146,6 +240,25 @@ mod tests {
         assert_eq!(a.get(999).map(|c| c.line), Some(999));
         assert_eq!(a.get(743), None);
         assert!(a.checkpoints.len() <= MAX_CHECKPOINTS);
+        assert_eq!(a.checkpoint(688).map(|c| (c.line, c.offset)), Some((687, 68_700)));
+        assert_eq!(a.checkpoint(689), None);
+        assert_eq!(a.hash_at(900), (0..900).map(call).try_fold(0, |hash, c| Some(roll(hash, &c))));
+        assert_eq!((a.hash_at(744).is_some(), a.hash_at(743), a.hash_at(1001)), (true, None, None));
+    }
+
+    #[test]
+    fn messages_are_counted_by_peer() {
+        let mut a = Sequence::default();
+        let to = |function, peer, i| KeptCall { function, root: peer, ..call(i) };
+        for i in 0..2000 {
+            a.push(to(Function::Send, (i % 80) as i32, i));
+        }
+        a.push(to(Function::Recv, 3, 5000));
+        assert_eq!(a.peers.len(), MAX_PEERS);
+        let peer = a.peer(3).unwrap();
+        assert_eq!((peer.sent, peer.received, peer.last_received.0), (25, 1, 5000));
+        assert_eq!(a.peer(79), None);
+        assert_eq!(a.other_peers + a.peers.iter().map(|p| p.sent + p.received).sum::<u64>(), a.p2p);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use nom::bytes::complete::{tag, take_while, take_while1};
 use nom::character::complete::{digit1, hex_digit1};
 use nom::combinator::{opt, recognize};
 use nom::{IResult, Parser};
+use std::fmt;
 
 /// Most places that one format is tried at in one message: hostile text that nearly matches stays cheap.
 const MAX_TRIES: u32 = 256;
@@ -57,21 +58,48 @@ fn is_blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
 
+/// What is wrong with a format, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormatError {
+    /// Byte offset in the format.
+    pub at: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
 impl Compiled {
     /// Compiles a row. Panics on a malformed format: rows are code, and a test compiles all of them.
     pub fn new(shape: &'static Shape) -> Self {
+        Self::try_new(shape).unwrap_or_else(|error| panic!("{error} at {} in {}", error.at, shape.format))
+    }
+
+    /// A row whose format is plain text, without any sign of the format language, that may stand anywhere.
+    pub fn literal(shape: &'static Shape) -> Self {
+        Self { shape, pieces: vec![Piece::Text(shape.format.as_bytes())], names: &[], floating: true, weight: shape.format.len() }
+    }
+
+    /// Compiles a row that may be malformed.
+    pub fn try_new(shape: &'static Shape) -> Result<Self, FormatError> {
         let floating = shape.format.starts_with('*');
         let text = shape.format.strip_prefix('*').unwrap_or(shape.format);
         let mut pieces = Vec::new();
         let mut names = Vec::new();
         let mut weight = 0;
         let bytes = text.as_bytes();
+        let start = shape.format.len() - text.len();
+        let error = |at: usize, what: String| FormatError { at: start + at, what };
         let mut i = 0;
         while i < bytes.len() {
             match bytes[i] {
                 b'{' => {
-                    let end = i + text[i..].find('}').unwrap_or_else(|| panic!("unclosed field in {text}"));
-                    pieces.push(field(&text[i + 1..end], &mut names));
+                    let end = i + text[i..].find('}').ok_or_else(|| error(i, "a field without its `}`".to_owned()))?;
+                    pieces.push(field(&text[i + 1..end], &mut names).map_err(|what| error(i, what))?);
                     i = end + 1;
                 }
                 b'~' => {
@@ -96,8 +124,10 @@ impl Compiled {
                 }
             }
         }
-        assert!(names.len() <= MAX_FIELDS, "too many fields in {text}");
-        Self { shape, pieces, names: Vec::leak(names), floating, weight }
+        if names.len() > MAX_FIELDS {
+            return Err(error(0, format!("more than {MAX_FIELDS} fields")));
+        }
+        Ok(Self { shape, pieces, names: Vec::leak(names), floating, weight })
     }
 
     /// The literal by which a dispatcher finds this shape: the leading text if the format is anchored and starts
@@ -247,7 +277,7 @@ impl Take {
     }
 }
 
-fn field(spec: &'static str, names: &mut Vec<FieldName>) -> Piece {
+fn field(spec: &'static str, names: &mut Vec<FieldName>) -> Result<Piece, String> {
     let (key, spec) = spec.strip_prefix('!').map_or((false, spec), |s| (true, s));
     let (name, kind) = spec.split_once(':').unwrap_or((spec, ""));
     let take = match kind {
@@ -257,13 +287,13 @@ fn field(spec: &'static str, names: &mut Vec<FieldName>) -> Piece {
         "w" => Take::Word,
         "f" => Take::Fraction,
         "i" => Take::Name,
-        other => panic!("unknown field kind {other}"),
+        other => return Err(format!("a field of the unknown kind `{other}`; there are d, x, w, f and i")),
     };
     let slot = (!name.is_empty()).then(|| {
         names.push(FieldName { name, key });
         names.len() - 1
     });
-    Piece::Field(take, slot)
+    Ok(Piece::Field(take, slot))
 }
 
 #[cfg(test)]
@@ -278,6 +308,7 @@ mod tests {
         Some(fields.iter().map(|(n, v, _)| (n.to_owned(), String::from_utf8_lossy(v).into_owned())).collect())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "compares with an optional result")]
     fn pairs(list: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
         Some(list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect())
     }

@@ -11,6 +11,7 @@ mod init;
 mod matcher;
 mod setting;
 mod shape;
+mod user;
 mod version;
 
 pub mod tables;
@@ -19,8 +20,10 @@ pub use catalog::{Catalog, catalog};
 pub use channel::{Channel, Direction, Via};
 pub use collective::{Collective, Function, Tails, parse_collective, quick_collective};
 pub use init::{Init, Phase};
+pub use matcher::FormatError;
 pub use setting::Setting;
 pub use shape::{Fields, Scope, Shape, Stage, shape};
+pub use user::{MAX_PATTERNS, Pattern, UserPatterns};
 pub use version::{Library, Version};
 
 use crate::line::{Level, Record};

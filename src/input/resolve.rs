@@ -37,6 +37,9 @@ pub struct Resolved {
 const NOT_LOGS: [&str; 24] =
     ["py", "pyc", "so", "json", "toml", "yaml", "yml", "sh", "c", "cc", "cpp", "h", "rs", "md", "html", "png", "jpg", "pdf", "pt", "bin", "safetensors", "onnx", "npy", "whl"];
 
+/// How deep directories are searched.
+pub const MAX_DEPTH: usize = 8;
+
 /// Resolves the arguments. The result does not depend on their order.
 pub fn resolve(inputs: &[String]) -> Resolved {
     let mut out = Resolved::default();
@@ -85,33 +88,30 @@ fn glob(path: &Path) -> Option<Vec<PathBuf>> {
     Some(glob::glob(pattern).ok()?.filter_map(Result::ok).filter(|p| p.is_file()).collect())
 }
 
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'))
-}
-
-/// Whether a file that nobody named by itself, in a directory or an archive, is looked at.
-pub(super) fn may_be_log(path: &Path) -> bool {
-    !is_hidden(path) && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e))
-}
-
 fn walk(dir: &Path, found: &mut Vec<PathBuf>, depth: usize) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.filter_map(Result::ok).map(|e| e.path()) {
-        if is_hidden(&path) {
+        if !may_be_log(&path) {
             continue;
         }
         if path.is_dir() && !path.is_symlink() {
-            if depth < 8 {
+            if depth < MAX_DEPTH {
                 walk(&path, found, depth + 1);
             }
-        } else if path.is_file() && may_be_log(&path) {
+        } else if path.is_file() {
             found.push(path);
         }
     }
 }
 
+/// Whether a directory's entry may be a log, or hold some, by its name.
+pub fn may_be_log(path: &Path) -> bool {
+    let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+    !hidden && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e) || path.is_dir())
+}
+
 /// Pieces of a name, text and the number behind it in turn, so that rank2 comes before rank10.
-fn natural_key(name: &str) -> Vec<(String, u64)> {
+pub fn natural_key(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {

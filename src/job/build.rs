@@ -1,6 +1,6 @@
 //! Builds the job from a digest, step by step.
 
-use super::{Job, Vantage, comms, identity, ranks, runs, transports};
+use super::{Job, Vantage, comms, divergence, identity, ranks, runs, transports};
 use crate::digest::Digest;
 use crate::event::Library;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 impl Job {
     /// Resolves identities, runs, communicators, ranks and transports.
     pub fn build(digest: Digest, vantage: Vantage) -> Self {
-        let Digest { streams, processes } = digest;
+        let Digest { streams, processes, .. } = digest;
         let mut procs = identity::merge(processes);
         let mut comms = comms::join(&procs);
         let runs = runs::split(&mut procs, &mut comms);
@@ -28,6 +28,7 @@ impl Job {
             hosts,
             ranks: Vec::new(),
             transports: Vec::new(),
+            divergences: Vec::new(),
             streams,
             procs,
             comms,
@@ -37,6 +38,7 @@ impl Job {
         };
         job.ranks = ranks::rows(&job);
         job.transports = transports::of_world(&job);
+        job.divergences = divergence::find(&job);
         job
     }
 }

@@ -15,6 +15,7 @@ enum Key {
 /// Groups the views. A child without an id joins by its place among equals: (size, is a child, order).
 pub fn join(procs: &[Proc]) -> Vec<Comm> {
     let mut groups: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
+    let size = only_size(procs);
     for (p, proc) in procs.iter().enumerate() {
         let mut order: BTreeMap<(Option<u32>, bool, Option<u16>), usize> = BTreeMap::new();
         for (l, log) in proc.log.comms.iter().enumerate() {
@@ -22,9 +23,10 @@ pub fn join(procs: &[Proc]) -> Vec<Comm> {
             let key = if let Some(id) = log.comm_id {
                 Key::Id(id, log.nranks)
             } else {
-                let n = order.entry((log.nranks, child, log.dev)).or_default();
+                let nranks = log.nranks.or(size);
+                let n = order.entry((nranks, child, log.dev)).or_default();
                 *n += 1;
-                Key::Order(log.nranks, child, *n)
+                Key::Order(nranks, child, *n)
             };
             groups.entry(key).or_default().push(Member { rank: log.rank, proc: p, log: l });
         }
@@ -43,6 +45,15 @@ pub fn join(procs: &[Proc]) -> Vec<Comm> {
             Comm { id, nranks, nnodes, members, spans_nodes: false, run: 0, is_child }
         })
         .collect()
+}
+
+/// The one size that views without an id have. Up to 2.17 only the rank that prints the rings knows it before the end
+/// of the initialisation.
+fn only_size(procs: &[Proc]) -> Option<u32> {
+    let logs = || procs.iter().flat_map(|p| &p.log.comms).filter(|l| l.comm_id.is_none());
+    let sizes: BTreeSet<u32> = logs().filter_map(|l| l.nranks).collect();
+    let size = sizes.first().copied().filter(|_| sizes.len() == 1)?;
+    logs().filter_map(|l| l.rank).all(|r| r < size).then_some(size)
 }
 
 /// Decides which communicators span nodes. NCCL's nNodes alone does not tell: ranks of one host without P2P and SHM

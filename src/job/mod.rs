@@ -1,17 +1,19 @@
 //! Job: who is who. Joins the digests' processes into ranks, communicators, hosts and runs, and compares them.
 //!
 //! Knows no cause. `identity` merges processes, `runs` splits attempts, `comms` joins communicators across ranks,
-//! `transports` says what runs over what, `compare` finds outliers.
+//! `transports` says what runs over what, `compare` finds outliers, `divergence` compares the calls.
 
 mod build;
 mod comms;
 mod compare;
+pub mod divergence;
 mod identity;
 mod ranks;
 mod runs;
 mod transports;
 
 pub use compare::{Outlier, outliers};
+pub use divergence::Divergence;
 pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};
@@ -28,8 +30,10 @@ pub enum Vantage {
     PostMortem,
     /// The logs are being written.
     Live {
-        /// Microseconds since the last line of any stream.
+        /// Microseconds since any stream brought the job forward.
         silent_micros: u64,
+        /// Microseconds of silence from which on it counts as waiting.
+        stall_micros: u64,
     },
 }
 
@@ -60,6 +64,8 @@ pub struct Job {
     pub ranks: Vec<RankRow>,
     /// What runs over what in the last run.
     pub transports: Vec<Transport>,
+    /// Where ranks issued different collectives in the last attempt.
+    pub divergences: Vec<Divergence>,
     /// Number of attempts found in the logs (at least 1 if anything was recognised).
     pub runs: Vec<Run>,
     /// Vantage.

@@ -3,7 +3,8 @@
 use super::{SCHEMA, clean, ranges};
 use crate::event::{Library, Stage};
 use crate::job::{Comm, Job, RankRow};
-use crate::rules::{Analysis, Finding, Verdict};
+use crate::rules::tree::Walk;
+use crate::rules::{Analysis, Finding, Silenced, UnknownWarning, Verdict, WhyNot};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use std::collections::BTreeMap;
@@ -14,6 +15,9 @@ const MAX_RANKS_BY_PAIR: usize = 256;
 
 /// Most communicators that are listed.
 const MAX_COMMUNICATORS: usize = 256;
+
+/// Most groups of unknown warnings that are listed.
+const MAX_UNKNOWN: usize = 256;
 
 /// Most transports that are listed.
 const MAX_TRANSPORTS: usize = 65_536;
@@ -27,6 +31,11 @@ struct Document<'a> {
     job: JobView<'a>,
     findings: &'a [Finding],
     notes: &'a [String],
+    unknown_warnings: &'a [UnknownWarning],
+    unknown_warnings_total: usize,
+    silenced: &'a [Silenced],
+    tree: &'a Walk,
+    why_not: &'a [WhyNot],
 }
 
 #[derive(Serialize)]
@@ -116,9 +125,19 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         job: job_view(job),
         findings: &analysis.findings,
         notes: &analysis.notes,
+        unknown_warnings: &analysis.unknown[..analysis.unknown.len().min(MAX_UNKNOWN)],
+        unknown_warnings_total: analysis.unknown.len(),
+        silenced: &analysis.silenced,
+        tree: &analysis.walk,
+        why_not: &analysis.why_not,
     };
+    pretty(&document, out)
+}
+
+/// Writes a value and a line end.
+pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Ascii(PrettyFormatter::new()));
-    document.serialize(&mut serializer)?;
+    value.serialize(&mut serializer)?;
     writeln!(out)
 }
 

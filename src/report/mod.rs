@@ -1,18 +1,28 @@
 //! Report: an analysis for people and for machines. One module a format; nothing here parses or judges.
 
 mod clean;
+mod context;
+mod github;
+mod html;
 pub mod json;
+mod junit;
+pub mod live;
+mod markdown;
 mod ranges;
+mod sarif;
 mod text;
+mod view;
 mod words;
 
 pub use clean::clean;
+pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
-pub use text::wrap;
+pub use text::{tree, wrap};
 pub use words::{plural, stage, verdict};
 
 use crate::rules::Analysis;
 use std::io::{self, Write};
+use text::heads;
 
 /// Name of the JSON contract.
 pub const SCHEMA: &str = "ncclog.analysis/1";
@@ -37,6 +47,16 @@ pub enum Format {
     Text,
     /// For programs, by the schema that `ncclog schema` prints.
     Json,
+    /// For a bug report: at most 65,536 characters.
+    Markdown,
+    /// One self-contained page with pictures.
+    Html,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// JUnit XML.
+    Junit,
 }
 
 /// How to write.
@@ -48,11 +68,18 @@ pub struct Options {
     pub color: bool,
     /// Text only: nothing but the verdict, its proof and the next command.
     pub brief: bool,
+    /// Text only: show how far the evidence leads down the decision tree.
+    pub tree: bool,
+    /// Markdown only: fill this project's bug form.
+    pub template: Option<Template>,
+    /// HTML only: read the lines around the evidence from the files. Only for analyses whose files the user named:
+    /// in a foreign one a path may point anywhere.
+    pub context: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { width: DEFAULT_WIDTH, color: false, brief: false }
+        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, context: false }
     }
 }
 
@@ -61,5 +88,10 @@ pub fn write(format: Format, analysis: &Analysis, out: &mut dyn Write, options: 
     match format {
         Format::Text => text::write(analysis, out, options),
         Format::Json => json::write(analysis, out),
+        Format::Markdown => markdown::write(analysis, out, options),
+        Format::Html => html::write(analysis, out, options),
+        Format::Github => github::write(analysis, out),
+        Format::Sarif => sarif::write(analysis, out),
+        Format::Junit => junit::write(analysis, out),
     }
 }

@@ -1,7 +1,7 @@
 //! The words that all formats for people share.
 
 use crate::event::Stage;
-use crate::rules::Verdict;
+use crate::rules::{Analysis, Verdict};
 
 /// A stage in words. Up to 2.22 the ranks had met before `Init START`; since 2.23.4 they meet after it, so that a
 /// rank whose last stage is `Init START` waits there for the others.
@@ -43,6 +43,32 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Failed => "FAILED",
         Verdict::Stalled => "STALLED",
         Verdict::Inconclusive => "INCONCLUSIVE",
+    }
+}
+
+/// The one line that heads a report, and how many notes it uses up. Without a finding the notes speak: what is good,
+/// or what was missing.
+pub fn headline(analysis: &Analysis) -> (&str, usize) {
+    if analysis.verdict != Verdict::Healthy
+        && let Some(root) = analysis.findings.iter().find(|f| f.is_root())
+    {
+        return (&root.title, 0);
+    }
+    let recognised = analysis.job.streams.iter().any(|s| s.events > 0);
+    match analysis.notes.first() {
+        Some(first) if analysis.verdict == Verdict::Healthy || !recognised => (first, 1),
+        _ => (default_title(analysis.verdict), 0),
+    }
+}
+
+/// What the heading says when no finding does.
+fn default_title(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Healthy => "no problem found",
+        Verdict::Degraded => "it works, but not as it should",
+        Verdict::Failed => "the job failed, and no known cause fits these logs",
+        Verdict::Stalled => "the job waits, and no known cause fits these logs",
+        Verdict::Inconclusive => "these logs do not hold enough evidence",
     }
 }
 

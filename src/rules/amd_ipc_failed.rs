@@ -1,7 +1,7 @@
 //! amd-ipc-failed: An AMD GPU's memory could not be shared with its peer process.
 
 use super::finding::{Confidence, Finding, Severity};
-use super::query::{Ask, ranks_of, ranks_text};
+use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
 
@@ -16,7 +16,15 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let hits = ask.hits("rocm.ipc_failed");
+    let mut hits = ask.hits("rocm.ipc_failed");
+    // Newer builds print the failed call's text alone; the place tells which call it was.
+    hits.extend(ask.hits("cuda.failure").into_iter().filter(|h| {
+        let file = h.entry.first.file.as_str();
+        h.text().contains("HIP failure")
+            && file.ends_with("p2p.cc")
+            && ["invalid argument", "invalid device pointer", "invalid resource handle"].iter().any(|w| h.text().contains(w))
+    }));
+    hits.sort_by_key(Hit::at);
     if hits.is_empty() {
         return Vec::new();
     }

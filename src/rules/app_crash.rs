@@ -20,6 +20,7 @@ const FATAL: &[&str] = &[
     "app.exception",
     "app.fatal",
     "app.segfault",
+    "app.exit_signal",
     "app.terminate",
     "api.argument",
     "api.destroyed",
@@ -98,6 +99,7 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
         "Connection",
         "gloo",
         "Broken promise",
+        "got signal: ",
         "worker process",
         "out of memory",
         "Distributed package",
@@ -114,7 +116,9 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         .into_iter()
         // Two NCCL installations that are mixed have a cause of their own.
         .filter(|h| h.entry.kind != "app.undefined_symbol" || h.get("symbol").is_none_or(|s| !s.starts_with("nccl")))
-        .filter(|h| h.entry.kind.starts_with("api.") || !is_messenger(h))
+        // A kill comes from outside; these signals come from the program's own code.
+        .filter(|h| h.entry.kind != "app.exit_signal" || matches!(h.num("signal"), Some(4 | 7 | 8 | 11)))
+        .filter(|h| h.entry.kind.starts_with("api.") || matches!(h.entry.kind.as_str(), "app.missing_library" | "app.undefined_symbol") || !is_messenger(h))
         .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
@@ -134,6 +138,7 @@ fn words(hit: &Hit<'_>) -> String {
     let text = match hit.entry.kind.as_str() {
         kind if kind.starts_with("api.") => hit.text().rsplit_once(" WARN ").map_or(hit.text(), |(_, t)| t).to_owned(),
         "app.segfault" => "segmentation fault".to_owned(),
+        "app.exit_signal" => format!("signal {} ({})", hit.get("signal").unwrap_or("?"), hit.get("name").unwrap_or("?")),
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
         "app.undefined_symbol" => format!("undefined symbol {}", hit.get("symbol").unwrap_or("?")),
@@ -191,6 +196,17 @@ mod tests {
         )]);
         assert_eq!(a.findings[0].id, "app-crash");
         assert!(a.findings.iter().all(|f| f.id != "peer-crash" || f.caused_by.is_some()));
+    }
+
+    #[test]
+    fn a_signal_from_the_programs_own_code_and_a_missing_library_are_causes() {
+        let report =
+            "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 99)\n  traceback : Signal 11 (SIGSEGV) received by PID 99\n";
+        assert_eq!(analyze_texts(&[("job.log", report)]).findings[0].id, "app-crash");
+        let library = "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory\n";
+        assert_eq!(analyze_texts(&[("job.log", library)]).findings[0].id, "app-crash");
+        let stopped = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12 got signal: 15\n";
+        assert!(analyze_texts(&[("job.log", stopped)]).findings.iter().all(|f| f.id != "app-crash"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         hits = ask.any_of(&["torch.dump_signal", "torch.missing_ranks"]);
     }
     if hits.is_empty() {
-        hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout"]);
+        hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout", "jax.gave_up"]);
         confidence = Confidence::Possible;
     }
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
@@ -70,6 +70,16 @@ fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confiden
     } else if !quiet.is_empty() && quiet.len() < waiting.len() {
         let _ = write!(why, " {} printed no time-out: look there first.", capital(&ranks_text(&quiet)));
     }
+    if let Some((rank, seconds)) = straggler(hits) {
+        let _ = write!(
+            why,
+            " The time of {} ran out last, {seconds} s behind the others: it came to this collective last, so it is the one to look at, not a victim.",
+            ranks_text(&[rank])
+        );
+    }
+    for line in super::collective_mismatch::unanswered(ask).iter().take(2) {
+        let _ = write!(why, " {line}");
+    }
     finding.why = why;
     finding.ranks = waiting;
     finding.hosts = hosts_of(hits);
@@ -78,6 +88,25 @@ fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confiden
     finding.avoid = vec!["Only raising the time-out: it helps where a rank is known to be slow (loading, checkpoint), and hides everything else.".to_owned()];
     finding.verify = vec!["Flight recorder: all ranks enqueue the same collectives with the same sizes up to the last one.".to_owned()];
     finding
+}
+
+/// The rank whose time ran out clearly behind all others', in the same collective and on the same clock, with the
+/// seconds: each rank's time begins when it comes.
+fn straggler(hits: &[Hit<'_>]) -> Option<(u32, i64)> {
+    const CLOSE: i64 = 2_000_000;
+    let timeouts: Vec<&Hit<'_>> = hits.iter().filter(|h| h.entry.kind == "torch.watchdog_timeout").collect();
+    let mut times: Vec<(i64, u32)> = Vec::new();
+    let (seq, clock) = (timeouts.first()?.get("seq")?, timeouts.first()?.at().time?.clock);
+    for hit in timeouts {
+        let time = hit.at().time.filter(|t| t.clock == clock && hit.get("seq") == Some(seq))?;
+        let rank = hit.num("rank").and_then(|r| u32::try_from(r).ok()).or_else(|| hit.rank())?;
+        times.push((time.micros, rank));
+    }
+    times.sort_unstable();
+    let (last, rank) = times.pop()?;
+    let (first, before) = (times.first()?.0, times.last()?.0);
+    let others = times.iter().filter(|(_, r)| *r != rank).count();
+    (others >= 2 && others == times.len() && before - first <= CLOSE && last - before > CLOSE).then_some((rank, (last - before) / 1_000_000))
 }
 
 /// Ranks whose last enqueued collective had completed.

@@ -28,9 +28,14 @@ const TEXTS: [&str; 9] = [
     "Driver Not Loaded",
 ];
 
+/// The text speaks of a driver that does not fit.
+pub(super) fn names_driver(text: &str) -> bool {
+    TEXTS.iter().any(|t| text.contains(t))
+}
+
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let kinds = ["cuda.failure", "torch.cuda_error", "nvml.failed", "nvml.call_failed", "nccl_tests.failure", "app.exception"];
-    let hits: Vec<Hit<'_>> = ask.any_of(&kinds).into_iter().filter(|h| TEXTS.iter().any(|t| h.text().contains(t))).collect();
+    let kinds = ["cuda.failure", "torch.cuda_error", "nvml.failed", "nvml.call_failed", "nccl_tests.failure", "app.exception", "warn.unknown"];
+    let hits: Vec<Hit<'_>> = ask.any_of(&kinds).into_iter().filter(|h| names_driver(h.text())).collect();
     let Some(first) = hits.first() else { return Vec::new() };
     let unloaded = first.text().contains("Driver Not Loaded");
     let confidence = if unloaded { Confidence::Likely } else { Confidence::Certain };

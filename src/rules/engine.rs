@@ -1,23 +1,61 @@
 //! The engine: asks every rule, then orders, folds consequences under their cause and drops what only stands alone.
 
-use super::finding::{Confidence, Finding, Severity};
+use super::finding::{Confidence, Finding, Severity, Verdict};
 use super::query::Ask;
-use super::{Analysis, RULES, Rule, notes, verdict};
+use super::user::{self, User};
+use super::{Analysis, RULES, Rule, expectation_failed, hints, notes, tree, unknown, verdict};
+use crate::expect::Expectations;
 use crate::job::Job;
 
 /// Asks all rules.
 pub fn run(job: Job) -> Analysis {
-    let ask = Ask { job: &job };
+    run_with(job, Wishes::default())
+}
+
+/// What the user adds to the built-in rules.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    /// Own rules and silences.
+    pub user: Option<&'a User>,
+    /// What the job is held to.
+    pub expect: Option<&'a Expectations>,
+}
+
+/// Asks all rules, the user's own among them; holds the job to what is expected of it and sets aside what the user
+/// silenced.
+pub fn run_with(job: Job, wishes: Wishes<'_>) -> Analysis {
+    let user = wishes.user;
+    let ask = Ask::new(&job);
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|r| (r.check)(ask)).collect();
+    findings.extend(user.into_iter().flat_map(|u| u.check(ask)));
+    let mut undecided = Vec::new();
+    if let Some(expected) = wishes.expect {
+        let judgement = expectation_failed::judge(ask, expected);
+        expectation_failed::add(&mut findings, judgement.findings);
+        undecided = judgement.undecided;
+    }
     for finding in &mut findings {
+        hints::attach(ask, finding);
         tidy(finding);
     }
+    // What is silenced explains nothing: its consequences must stand by themselves.
+    let mut silenced = user.map_or_else(Vec::new, |u| u.silence_findings(&mut findings));
     fold_consequences(&mut findings);
     drop_lonely(&mut findings);
     order(&mut findings);
+    tree::decide(ask, &mut findings);
+    let quoted = findings.iter().chain(silenced.iter().filter_map(|s| s.finding.as_ref()));
+    let mut unknown = unknown::group(ask, quoted);
+    silenced.extend(user.map_or_else(Vec::new, |u| u.silence_warnings(&mut unknown)));
     let verdict = verdict::decide(ask, &findings);
-    let notes = notes::write(ask, &findings, verdict);
-    Analysis { job, findings, verdict, notes }
+    let mut notes = notes::write(ask, &findings, verdict);
+    notes.extend(user.map(user::note));
+    notes.extend(undecided.iter().cloned());
+    let walk = tree::walk(ask, &findings, verdict);
+    if verdict == Verdict::Stalled {
+        notes.extend(tree::note(&walk));
+    }
+    Analysis { job, findings, verdict, notes, unknown, silenced, walk, why_not: Vec::new(), undecided }
 }
 
 fn tidy(finding: &mut Finding) {
@@ -66,7 +104,9 @@ fn fold_consequences(findings: &mut [Finding]) {
 }
 
 fn drop_lonely(findings: &mut Vec<Finding>) {
-    let others = findings.iter().any(|f| f.is_root() && rule(f.id).is_some_and(|r| !r.only_alone));
+    // A mere guess at a slow path does not explain why a job stands still.
+    let strong = |f: &Finding| f.severity == Severity::Error || (f.severity == Severity::Warning && f.confidence <= Confidence::Likely);
+    let others = findings.iter().any(|f| f.is_root() && strong(f) && rule(f.id).is_none_or(|r| !r.only_alone));
     if others {
         findings.retain(|f| rule(f.id).is_none_or(|r| !r.only_alone));
     }

@@ -30,7 +30,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         ])
         .into_iter()
         .filter(|h| h.entry.kind == "app.fd_limit" || h.text().contains("Too many open files"))
-        .chain(ask.hits("warn.unknown").into_iter().filter(|h| h.text().contains("Too many open files")))
+        .chain(ask.any_of(&["warn.unknown", "ib.create_cq", "ib.call_failed"]).into_iter().filter(|h| h.text().contains("Too many open files")))
         .collect();
     let poll: Vec<Hit<'_>> = ask.hits("proxy.poll_failed").into_iter().filter(|h| h.text().contains("Invalid argument")).collect();
     let (hits, confidence) = if said.is_empty() { (poll, Confidence::Likely) } else { (said.into_iter().chain(poll).collect(), Confidence::Certain) };

@@ -1,9 +1,10 @@
 //! Findings: what the rules claim. Serialised by the contract `ncclog.analysis/1`.
 
-use serde::Serialize;
+use super::tree::Decision;
+use serde::{Deserialize, Serialize};
 
 /// How bad it is. Ordered: error first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The job failed, hangs or is useless because of it.
@@ -15,7 +16,7 @@ pub enum Severity {
 }
 
 /// How sure it is. Ordered: certain first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// The lines admit no other reading.
@@ -79,6 +80,8 @@ pub struct Finding {
     pub caused_by: Option<&'static str>,
     /// Node ids of the decision path, for the founding causes.
     pub path: Vec<&'static str>,
+    /// What decided each branch of the path.
+    pub decisions: Vec<Decision>,
     /// The proving lines, most telling first.
     pub evidence: Vec<Evidence>,
     /// What to do, best first.
@@ -118,6 +121,7 @@ impl Finding {
             hosts: Vec::new(),
             caused_by: None,
             path: Vec::new(),
+            decisions: Vec::new(),
             evidence: Vec::new(),
             fixes: Vec::new(),
             avoid: Vec::new(),

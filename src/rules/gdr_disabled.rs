@@ -152,7 +152,7 @@ fn absent(ask: Ask<'_>) -> Option<Finding> {
     if !ask.multi_node_or_unknown() || (hits.is_empty() && far.is_empty()) {
         return None;
     }
-    let severity = if !hits.is_empty() && !works(ask) && !consumer(ask) && quiet(ask) { Severity::Warning } else { Severity::Info };
+    let severity = if !hits.is_empty() && !works(ask) && !finished(ask) && !consumer(ask) && quiet(ask) { Severity::Warning } else { Severity::Info };
     let shown = if hits.is_empty() { &far } else { &hits };
     let mut finding = finding(shown, severity, Confidence::Possible, "data between nodes goes without GPU Direct RDMA");
     finding.why = if hits.is_empty() {
@@ -167,6 +167,11 @@ fn absent(ask: Ask<'_>) -> Option<Finding> {
 /// GPUs that never have GPU Direct RDMA.
 fn consumer(ask: Ask<'_>) -> bool {
     ask.any_of(&["gpu.name", "nccl_tests.rank"]).iter().any(|h| h.get("name").is_some_and(|n| n.contains("GeForce") || n.contains("RTX") || n.contains("GB10")))
+}
+
+/// Some rank came through its initialisation, which needs all others.
+fn finished(ask: Ask<'_>) -> bool {
+    ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| c.complete.is_some()))
 }
 
 /// No rank warns of anything.
@@ -218,6 +223,13 @@ fn off() -> Fix {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn merely_absent_beside_a_missing_log_is_a_remark() {
+        let log = "alpha:1:2 [0] NCCL INFO Using network IB\nalpha:1:2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\nalpha:1:2 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xa - Init COMPLETE\n";
+        let list = crate::analysis::analyze_texts(&[("rank0.log", log)]).findings;
+        assert!(list.iter().filter(|f| f.id == "gdr-disabled").all(|f| f.severity == crate::rules::Severity::Info));
+    }
+
     use crate::analysis::analyze_texts;
     use crate::rules::{Confidence, Finding, Severity};
 

@@ -15,7 +15,8 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
+    "no GPUs found",
     "no CUDA-capable device is detected",
     "invalid device ordinal",
     "Found no NVIDIA driver on your system",
@@ -27,6 +28,10 @@ const TEXTS: [&str; 6] = [
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let kinds = ["cuda.failure", "torch.cuda_error", "nccl_tests.failure", "app.exception", "nvml.failed", "nvml.missing", "cuda.no_driver_library", "rocm.smi_failure"];
     let hits: Vec<Hit<'_>> = ask.any_of(&kinds).into_iter().filter(shows).collect();
+    // Torch sees no GPU either where the driver is too old for it.
+    if ask.hits("torch.cuda_error").iter().any(|h| super::driver_mismatch::names_driver(h.text())) {
+        return Vec::new();
+    }
     let told: Vec<Hit<'_>> = hits.iter().copied().filter(|h| !h.entry.kind.starts_with("rocm.") && h.entry.kind != "nvml.missing").collect();
     // AMD's topology may be hidden and the job still work; alone it is worth no alarm.
     let (severity, hits) = if told.is_empty() && super::verdict::works(ask) { return Vec::new() } else { (Severity::Error, hits) };

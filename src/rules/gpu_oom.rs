@@ -15,7 +15,25 @@ pub const RULE: Rule = Rule {
 /// The words of an allocation that found no room on the GPU.
 fn says_oom(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    text.contains("out of memory") && !text.contains("pool") || text.contains("cudaerrormemoryallocation")
+    text.contains("out of memory") && !text.contains("pool")
+        || text.contains("cudaerrormemoryallocation")
+        || text.contains("error_out_of_memory")
+        || text.contains("status_alloc_failed")
+}
+
+/// Frameworks that find too little room on the GPU by themselves, or say so in their own words.
+fn framework_says(text: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "Free memory on device",
+        "No available memory for the cache blocks",
+        "Try increasing `gpu_memory_utilization`",
+        "Please try to increase --mem-fraction-static",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate",
+        "OOM when allocating tensor",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+        "HIPBLAS_STATUS_ALLOC_FAILED",
+    ];
+    WORDS.iter().any(|w| text.contains(w))
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
@@ -26,16 +44,24 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         .filter(|h| match h.entry.kind.as_str() {
             "torch.oom" => true,
             // Host memory has the same words; only an exception that names the GPU's runtime counts.
+            "app.exception" | "app.terminate" if framework_says(h.text()) => true,
             "app.exception" | "app.terminate" => says_oom(h.text()) && ["CUDA", "cuda", "HIP", "hip", "GPU"].iter().any(|w| h.text().contains(w)),
             _ => h.get("text").is_some_and(says_oom),
         })
         .filter(|h| !end.went_on(h))
         .collect();
+    // Up to 2.13 NCCL prints the failed allocation alone.
+    let hits = if hits.is_empty() && ask.any_of(&["cuda.failure", "torch.cuda_error"]).is_empty() {
+        ask.hits("cuda.alloc_failed").into_iter().filter(|h| h.text().contains("to CUDA ") && !end.went_on(h)).collect()
+    } else {
+        hits
+    };
+    let grade = if hits.iter().all(|h| h.entry.kind == "cuda.alloc_failed" || h.text().contains("STATUS_ALLOC_FAILED")) { Confidence::Likely } else { Confidence::Certain };
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     let ranks = ranks_of(&hits);
     let gpu = first.get("gpu").map_or_else(String::new, |g| format!(", GPU {g}"));
     let host = if first.host().is_empty() { String::new() } else { format!(" on {}", first.host()) };
-    let mut finding = Finding::new("gpu-oom", Severity::Error, Confidence::Certain, format!("{} ran out of GPU memory{host}{gpu}", ranks_text(&ranks)));
+    let mut finding = Finding::new("gpu-oom", Severity::Error, grade, format!("{} ran out of GPU memory{host}{gpu}", ranks_text(&ranks)));
     let size = match (first.get("size"), first.get("unit")) {
         (Some(size), Some(unit)) => format!(" for {size} {unit}iB"),
         _ => String::new(),
@@ -104,6 +130,18 @@ mod tests {
         assert_eq!(a.findings[0].id, "gpu-oom");
         assert_eq!(a.findings[0].ranks, [1]);
         assert_eq!(a.verdict, Verdict::Failed);
+    }
+
+    #[test]
+    fn frameworks_say_it_in_their_own_words() {
+        for text in [
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.\n",
+            "h1:1:2 [0] include/alloc.h:48 NCCL WARN Failed to CUDA calloc 4194304 bytes\n",
+        ] {
+            let a = analyze_texts(&[("rank0.log", text)]);
+            assert_eq!(a.findings.first().map(|f| f.id), Some("gpu-oom"), "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, evidence, hosts_of, ranks_of, ranks_text};
+use super::waiting::has_stopped;
 use super::{Cause, Rule, teardown};
 use crate::event::Stage;
 use crate::job::rank_of_name;
@@ -16,7 +17,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = at_the_store(ask).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
+    let found = super::ras::missing(ask).or_else(|| at_the_store(ask)).or_else(|| at_the_launcher(ask)).or_else(|| at_the_bootstrap(ask)).or_else(|| at_lightning(ask));
     found.into_iter().map(complete).collect()
 }
 
@@ -103,7 +104,9 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     let met = |s: Stage| if ask.version().is_none_or(|v| v >= (2, 23, 4)) { s >= Stage::Bootstrapped } else { s >= Stage::InitStart };
     let rows = &ask.job.ranks;
     let waiting = !rows.is_empty() && rows.iter().all(|r| !met(r.stage) && r.stage >= Stage::BootstrapInterface);
-    if !waiting || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
+    // Who still looks for networks does not wait for anybody.
+    let there = rows.iter().filter(|r| r.stage >= Stage::Network).count() * 2 >= rows.len();
+    if !waiting || !there || !has_stopped(ask) || teardown::origin(ask).is_some() || ask.procs().any(|(_, p)| p.log.comms.iter().any(|c| met(c.stage()))) {
         return None;
     }
     let present: BTreeSet<u32> = rows.iter().map(|r| r.rank).collect();
@@ -117,8 +120,10 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     } else {
         ((0..present.last().copied()?).filter(|r| !present.contains(r)).collect(), Confidence::Possible)
     };
+    // Processes that speak before they name their rank may be the absent ones; NCCL prints no rank until then.
+    let nameless = ask.procs().filter(|(_, p)| p.nccl && p.rank.is_none() && p.device_ranks.is_empty()).count();
     // Few logs of many ranks are a choice of the reader, no sign of the job.
-    if absent.is_empty() || absent.len() > present.len() {
+    if absent.is_empty() || absent.len() > present.len() || nameless >= absent.len() {
         return None;
     }
     let absent: Vec<u32> = absent.into_iter().collect();
@@ -213,6 +218,12 @@ mod tests {
         let met = "HEAD Bootstrap timings total 0.1 (create 0.0, send 0.0, recv 0.0, ring 0.0, delay 0.0)\n";
         assert!(find(&[("rank0.log", &start(0, met)), ("rank2.log", &start(2, met))]).is_none());
         assert!(find(&[("rank0.log", &start(0, ""))]).is_none());
+    }
+
+    #[test]
+    fn a_process_that_has_not_named_its_rank_may_be_the_absent_one() {
+        let nameless = "node1:11:11 [0] NCCL INFO Bootstrap: Using eth0:192.0.2.11<0>\n";
+        assert!(find(&[("rank0.log", &start(0, "")), ("b.log", nameless), ("rank2.log", &start(2, ""))]).is_none());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod driver_mismatch;
 mod duplicate_gpu;
 mod engine;
 mod env_mismatch;
+mod expectation_failed;
 mod fabric_split;
 mod fd_limit;
 mod finding;
@@ -19,6 +20,7 @@ mod gpu_arch_mismatch;
 mod gpu_error;
 mod gpu_not_visible;
 mod gpu_oom;
+mod hints;
 mod ib;
 mod ib_completion_error;
 mod ib_device_missing;
@@ -34,6 +36,7 @@ mod nvls_failure;
 mod p2p_iommu_acs_hang;
 mod peer_crash;
 mod rail_topology;
+mod ras;
 mod rccl_sdma_rdna;
 mod remedy;
 mod roce_qp_gid_mtu;
@@ -43,15 +46,23 @@ mod stall;
 mod tcp_fallback;
 mod teardown;
 mod topology_error;
+mod unknown;
+mod user;
 mod verdict;
 mod version_mismatch;
 mod waiting;
+mod why_not;
 mod workaround_left;
 
 pub mod query;
+pub mod tree;
 
-pub use engine::run;
+pub use engine::{Wishes, run, run_with};
+pub use expectation_failed::expected;
 pub use finding::{Confidence, Evidence, Finding, Fix, Severity, Verdict};
+pub use unknown::UnknownWarning;
+pub use user::{Silence, Silenced, User, UserRule};
+pub use why_not::{Reason, Standing, WhyNot, why_not};
 
 use crate::job::Job;
 use query::Ask;
@@ -92,6 +103,16 @@ pub struct Analysis {
     pub verdict: Verdict,
     /// What was missing in the logs and how to get it, and what is good about a healthy one.
     pub notes: Vec<String>,
+    /// Warnings that nothing explains, most telling first.
+    pub unknown: Vec<UnknownWarning>,
+    /// What the user's configuration silenced.
+    pub silenced: Vec<Silenced>,
+    /// How far the evidence leads down the decision tree.
+    pub walk: tree::Walk,
+    /// Answers to `--why-not`.
+    pub why_not: Vec<WhyNot>,
+    /// Expectations that the logs do not decide, with the setting that would.
+    pub undecided: Vec<String>,
 }
 
 /// All rules in the order of suspicion: a cause can be the reason only of causes behind it.
@@ -132,6 +153,7 @@ pub static RULES: &[&Rule] = &[
     &fabric_split::RULE,
     &collective_timeout::RULE,
     &stall::RULE,
+    &expectation_failed::RULE,
     &workaround_left::RULE,
 ];
 

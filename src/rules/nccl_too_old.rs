@@ -17,8 +17,11 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let memory = ask.hits("arch.shared_memory");
-    let kernels: Vec<Hit<'_>> =
-        ask.any_of(&["cuda.failure", "cuda.failure_info"]).into_iter().filter(|h| h.text().contains("no kernel image is available") && !h.text().contains("HIP")).collect();
+    let kernels: Vec<Hit<'_>> = ask
+        .any_of(&["cuda.failure", "cuda.failure_info"])
+        .into_iter()
+        .filter(|h| ["no kernel image is available", "invalid device function"].iter().any(|w| h.text().contains(w)) && !h.text().contains("HIP"))
+        .collect();
     let api = ask.hits("version.too_old");
     let hits: Vec<Hit<'_>> = kernels.iter().chain(&memory).chain(&api).copied().collect();
     if hits.is_empty() {

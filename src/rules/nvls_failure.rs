@@ -4,6 +4,7 @@ use super::finding::{Confidence, Finding, Severity};
 use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
+use crate::digest::SampleLevel;
 use crate::event::Library;
 
 const ID: &str = "nvls-failure";
@@ -39,16 +40,20 @@ fn fatal(ask: Ask<'_>) -> Option<Finding> {
         failures.iter().copied().filter(|h| h.entry.first.file.is_empty() && h.text().contains("Cuda failure 401")).collect()
     };
     let hits: Vec<Hit<'_>> = here.iter().chain(&quoted).copied().collect();
-    let hits = if hits.is_empty() { ask.hits("nvls.create_failed").into_iter().filter(|h| !memory(h) && !h.text().contains("roceeding without")).collect() } else { hits };
+    // NCCL goes on without NVLS where it says so; else its WARN ends the init.
+    let refused = |h: &Hit<'_>| !memory(h) && !h.text().contains("roceeding without") && h.entry.first.level == Some(SampleLevel::Warn);
+    let bound: Vec<Hit<'_>> = ask.any_of(&["nvls.bind_failed", "nvls.create_failed"]).into_iter().filter(refused).collect();
+    let sure = !here.is_empty() || !bound.is_empty();
+    let hits = if hits.is_empty() { bound } else { hits };
     let first = hits.first()?;
     let text = first.get("text").or_else(|| first.get("error")).unwrap_or("error").trim_matches('\'').to_owned();
     let open = text.contains("initialization error");
     let confidence = if open {
         Confidence::Possible
-    } else if here.is_empty() {
-        Confidence::Likely
-    } else {
+    } else if sure {
         Confidence::Certain
+    } else {
+        Confidence::Likely
     };
     let who = ranks_text(&ranks_of(&hits));
     let mut finding = Finding::new(ID, Severity::Error, confidence, format!("NVLink SHARP set-up fails on {who}: {text}"));
@@ -117,6 +122,18 @@ mod tests {
             found("h1:1:2 [0] NCCL INFO Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 1 'invalid argument'. Proceeding without NVLS support.\n")
                 .expect("warning");
         assert_eq!(f.severity, super::Severity::Warning);
+    }
+
+    #[test]
+    fn a_warning_that_the_multicast_memory_cannot_be_bound_ends_the_init() {
+        for advice in ["Do not force-enable NVLS (NCCL_NVLS_ENABLE=1)", "Disable NVLS (NCCL_NVLS_ENABLE=0)"] {
+            let text = format!(
+                "h1:1:2 [0] transport/nvls.cc:284 NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401 'the operation cannot be performed in the present state'.\nThis is usually caused by a system or configuration error in the Fabric Manager or NVSwitches.\n{advice} if you wish to avoid this error in the future.\n"
+            );
+            let a = analyze_texts(&[("rank0.log", &text)]);
+            assert_eq!((a.findings[0].id, a.findings[0].severity, a.findings[0].confidence), (super::ID, super::Severity::Error, super::Confidence::Certain));
+            assert_eq!(a.verdict, crate::rules::Verdict::Failed);
+        }
     }
 
     #[test]

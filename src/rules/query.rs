@@ -4,6 +4,7 @@ use super::finding::Evidence;
 use crate::digest::{CommLog, Entry, Mark, Sample};
 use crate::event::{Stage, catalog};
 use crate::job::{Comm, Job, Member, Proc};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Asks the job.
@@ -11,6 +12,39 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Ask<'a> {
     /// The job.
     pub job: &'a Job,
+    /// Remembers what was asked for.
+    record: Option<&'a Asked>,
+}
+
+/// What a rule asked for, in order: `--why-not` tells it.
+#[derive(Debug, Default)]
+pub struct Asked {
+    questions: RefCell<Vec<Question>>,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Records of a kind.
+    Kind(String),
+    /// Records of all kinds with a prefix.
+    Under(String),
+    /// A variable.
+    Setting(String),
+}
+
+impl Asked {
+    fn note(&self, question: Question) {
+        let mut list = self.questions.borrow_mut();
+        if !list.contains(&question) {
+            list.push(question);
+        }
+    }
+
+    /// The questions, each once.
+    pub fn into_questions(self) -> Vec<Question> {
+        self.questions.into_inner()
+    }
 }
 
 /// One ledger entry of one process.
@@ -111,6 +145,22 @@ pub fn evidence(job: &Job, rank: Option<u32>, sample: &Sample) -> Evidence {
 }
 
 impl<'a> Ask<'a> {
+    /// Asks a job.
+    pub fn new(job: &'a Job) -> Self {
+        Self { job, record: None }
+    }
+
+    /// Asks a job and remembers what for.
+    pub fn recorded(job: &'a Job, asked: &'a Asked) -> Self {
+        Self { job, record: Some(asked) }
+    }
+
+    fn note(self, question: impl FnOnce() -> Question) {
+        if let Some(asked) = self.record {
+            asked.note(question());
+        }
+    }
+
     /// Processes of the last attempt with their index.
     pub fn procs(self) -> impl Iterator<Item = (usize, &'a Proc)> {
         let last = self.job.last_run();
@@ -125,34 +175,40 @@ impl<'a> Ask<'a> {
     /// All entries of several kinds, in order of their first record.
     pub fn any_of(self, kinds: &[&str]) -> Vec<Hit<'a>> {
         debug_assert!(kinds.iter().all(|k| is_kind(k)), "unknown kind among {kinds:?}");
+        for kind in kinds {
+            self.note(|| Question::Kind((*kind).to_owned()));
+        }
         // Each kind by itself: there are thousands of ledgers and few entries are wanted.
         let in_order: std::collections::BTreeSet<&str> = kinds.iter().copied().collect();
         let entries = |p: &'a Proc| in_order.iter().flat_map(|kind| p.log.ledger.of(kind)).collect::<Vec<_>>();
         let mut hits: Vec<Hit<'a>> = self.procs().flat_map(|(i, p)| entries(p).into_iter().map(move |entry| Hit { job: self.job, proc: i, entry })).collect();
-        hits.sort_by_key(|h| h.at());
+        hits.sort_by_key(Hit::at);
         hits
     }
 
     /// All entries whose kind starts with `prefix`, in order of their first record.
     pub fn under(self, prefix: &str) -> Vec<Hit<'a>> {
+        self.note(|| Question::Under(prefix.to_owned()));
         self.hits_where(|k| k.starts_with(prefix))
     }
 
     fn hits_where(self, wanted: impl Fn(&str) -> bool) -> Vec<Hit<'a>> {
         let mut hits: Vec<Hit<'a>> =
             self.procs().flat_map(|(i, p)| p.log.ledger.iter().map(move |entry| Hit { job: self.job, proc: i, entry })).filter(|h| wanted(&h.entry.kind)).collect();
-        hits.sort_by_key(|h| h.at());
+        hits.sort_by_key(Hit::at);
         hits
     }
 
     /// Whether any process has an entry of the kind.
     pub fn has(self, kind: &str) -> bool {
         debug_assert!(is_kind(kind), "unknown kind {kind}");
+        self.note(|| Question::Kind(kind.to_owned()));
         self.procs().any(|(_, p)| p.log.ledger.of(kind).next().is_some())
     }
 
     /// All values of a variable, in order of their first record.
     pub fn settings(self, name: &str) -> Vec<SettingHit<'a>> {
+        self.note(|| Question::Setting(name.to_owned()));
         let mut hits: Vec<SettingHit<'a>> = self
             .procs()
             .flat_map(|(i, p)| p.log.settings.iter().map(move |(k, s)| SettingHit { job: self.job, proc: i, name: &k.name, value: &k.value, in_force: k.in_force, sample: s }))

@@ -15,8 +15,16 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
+/// A WARN in words that no row knows, about shared memory and a full device.
+fn foreign(ask: Ask<'_>) -> impl Iterator<Item = Hit<'_>> {
+    ask.any_of(&["warn.unknown", "system.call_failed"]).into_iter().filter(|h| {
+        let place = h.entry.first.file.contains("shm") || ["/dev/shm", "shared memory", "shm"].iter().any(|w| h.text().contains(w));
+        place && h.text().contains("No space left on device")
+    })
+}
+
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let hits: Vec<Hit<'_>> = ask.hits("shm.error").into_iter().filter(about_room).collect();
+    let hits: Vec<Hit<'_>> = ask.hits("shm.error").into_iter().filter(about_room).chain(foreign(ask)).collect();
     let bus = ask.hits("app.bus_error");
     let loader = bus.iter().any(|h| h.text().contains("insufficient shared memory") || h.text().contains("DataLoader"));
     if hits.is_empty() && !loader {

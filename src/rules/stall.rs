@@ -4,6 +4,8 @@ use super::finding::{Confidence, Evidence, Finding, Severity};
 use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines};
 use super::{Cause, Rule, waiting};
+use crate::event::Stage;
+use crate::job::RankRow;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -52,7 +54,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 fn beat(ask: Ask<'_>) -> Option<Wait> {
     let hits = waiting::beats(ask);
     let first = hits.first()?;
-    if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver"]).iter().any(|h| h.at() > first.at()) {
+    if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver", "jax.unstuck"]).iter().any(|h| h.at() > first.at()) {
         return None;
     }
     let count: u64 = hits.iter().map(Hit::count).sum();
@@ -63,6 +65,9 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
         ),
         "vllm.core_wait" => {
             ("the front end waits for its engine processes", "It is printed every ten seconds while models are fetched, loaded or compiled too, so only its length tells.")
+        }
+        "jax.stuck" => {
+            ("participants of a collective wait for one that has not come", "XLA prints it after ten seconds, also while another process still compiles, so only its length tells.")
         }
         "horovod.stall" => ("some ranks called a collective that others have not called", "Horovod names the ranks that are missing."),
         _ => (
@@ -80,20 +85,61 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
     })
 }
 
-/// A live log that does not grow.
+/// A live log that does not grow while a communicator is being made: who waits for whom, and what usually causes it.
 fn silence(ask: Ask<'_>) -> Option<Wait> {
     let seconds = waiting::silence(ask)?;
-    if ask.job.ranks.is_empty() {
-        return None;
-    }
-    let stage = ask.job.ranks.iter().map(|r| r.stage).min()?;
-    let behind: Vec<u32> = ask.job.ranks.iter().filter(|r| r.stage == stage).map(|r| r.rank).collect();
+    let rows = &ask.job.ranks;
+    let stage = rows.iter().map(|r| r.stage).min()?;
+    let (behind, ahead): (Vec<_>, Vec<_>) = rows.iter().partition(|r| r.stage == stage);
+    let numbers = |list: &[&RankRow]| list.iter().map(|r| r.rank).collect::<Vec<u32>>();
+    let absent = ask.job.absent_ranks();
+    let name = words(stage);
+    let who = match (ahead.is_empty(), absent.is_empty()) {
+        (_, false) => format!("{} wait for {}, which printed nothing", ranks_text(&numbers(&rows.iter().collect::<Vec<_>>())), ranks_text(&absent)),
+        (false, true) => format!("{} wait for {}", ranks_text(&numbers(&ahead)), ranks_text(&numbers(&behind))),
+        (true, true) => format!("{} all wait", ranks_text(&numbers(&behind))),
+    };
     Some(Wait {
-        title: format!("No log has grown for {seconds} s; {} came least far", ranks_text(&behind)),
-        why: "All ranks are silent. Long silence is normal while a model loads or a long step runs; the rank that came least far is the one to look at first.".to_owned(),
-        proof: ask.job.ranks.iter().filter(|r| r.stage == stage).take(4).map(|r| super::query::evidence(ask.job, Some(r.rank), &r.last)).collect(),
-        ranks: behind,
+        title: format!("No progress for {seconds} s: {who} ({name})"),
+        why: format!(
+            "The ranks that came least far stand at: {name}. {} The end of a log is a lower bound, for NCCL does not flush its standard output: with NCCL_DEBUG_FILE and PYTHONUNBUFFERED=1 the last lines are not missing.",
+            usual_cause(stage)
+        ),
+        proof: behind.iter().chain(&ahead).take(4).map(|r| super::query::evidence(ask.job, Some(r.rank), &r.last)).collect(),
+        ranks: if absent.is_empty() { numbers(&behind) } else { absent },
     })
+}
+
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Loaded | Stage::BootstrapInterface | Stage::NetPlugin | Stage::NetDevices => "before the network is chosen",
+        Stage::Network | Stage::InitStart => "in the bootstrap",
+        Stage::Bootstrapped | Stage::Topology | Stage::Graph => "while the topology is searched",
+        Stage::Layout | Stage::Proxy | Stage::Connecting => "while channels connect",
+        Stage::Connected | Stage::Tuned => "after the channels connected",
+        Stage::InitComplete | Stage::Collective => "after Init COMPLETE",
+    }
+}
+
+/// What usually causes a wait at exactly this stage.
+fn usual_cause(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Loaded | Stage::BootstrapInterface | Stage::NetPlugin | Stage::NetDevices => {
+            "Usual causes there: a net plugin or RDMA device that does not answer, or a name service that is slow."
+        }
+        Stage::Network | Stage::InitStart => {
+            "Usual causes there: a rank that was never started or died, a firewall between the nodes, or an interface that the others cannot reach (NCCL_SOCKET_IFNAME)."
+        }
+        Stage::Bootstrapped | Stage::Topology | Stage::Graph => {
+            "Usual causes there: a GPU or driver of one node that does not answer (NVML, nvidia-smi), or very large systems, where the search takes its time."
+        }
+        Stage::Layout | Stage::Proxy | Stage::Connecting => {
+            "Usual causes there: GPUs that do not reach each other (IOMMU, ACS), queue pairs that do not connect (GID, MTU, subnet), or a firewall between the data ports."
+        }
+        Stage::Connected | Stage::Tuned | Stage::InitComplete | Stage::Collective => {
+            "Usual causes there: one rank that is late or has left; the others meet it at the last barrier."
+        }
+    }
 }
 
 /// The framework stopped where NCCL starts.
@@ -154,6 +200,14 @@ mod tests {
         assert_eq!(a.verdict, Verdict::Stalled);
         let ready = format!("{text}2025-01-01T10:01:00.1Z  INFO shard-manager: text_generation_launcher: Shard ready in 60.1s rank=0\n");
         assert!(analyze_texts(&[("tgi.log", &ready)]).findings.iter().all(|f| f.id != "stall"));
+    }
+
+    #[test]
+    fn xla_says_that_a_thread_waits_and_that_it_goes_on() {
+        let stuck = "E external/xla/xla/service/rendezvous.cc:38] This thread has been waiting for `first call to collective operation 7; run_id=3` for 20 seconds and may be stuck. Expected 8 threads to join the rendezvous\n";
+        let stalls = |text: &str| analyze_texts(&[("jax.log", text)]).findings.iter().any(|f| f.id == "stall");
+        assert!(stalls(stuck));
+        assert!(!stalls(&format!("{stuck}E external/xla/xla/service/rendezvous.cc:43] Thread is unstuck! Warning above was a false-positive.\n")));
     }
 
     #[test]

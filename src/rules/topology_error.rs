@@ -1,7 +1,7 @@
 //! topology-error: The topology that the library was given, or found, does not work.
 
 use super::finding::{Confidence, Finding, Severity};
-use super::query::{Ask, ranks_of, ranks_text};
+use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
 
@@ -17,7 +17,7 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let hits = ask.hits("rocm.topology_path");
-    let Some(first) = hits.first() else { return Vec::new() };
+    let Some(first) = hits.first() else { return unreadable(ask).into_iter().collect() };
     let links = first.get("links").map_or(String::new(), |n| format!(" with {n} links"));
     let mut finding = Finding::new(ID, Severity::Error, Confidence::Certain, format!("RCCL cannot make sense of the links between the GPUs ({})", ranks_text(&ranks_of(&hits))));
     prove(&mut finding, &hits);
@@ -46,6 +46,64 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
+/// The description of the machine, from a file or from the system, is broken or beyond NCCL's limits, and the init fails.
+fn unreadable(ask: Ask<'_>) -> Option<Finding> {
+    const WORDS: [&str; 16] = [
+        "XML Parse",
+        "XML Mismatch",
+        "XML parser is limited",
+        "XML Graph has wrong version",
+        "XML Import Channel",
+        "too many XML",
+        "Attribute ",
+        "Could not find real path of",
+        "could not find CPU close to GPU",
+        "could not find GPU",
+        "could not find PCI SW",
+        "could not find CPU numa ID",
+        "too many Topo links",
+        "tried to create too many nodes",
+        "No path computed to go from",
+        "Internal error : tree already has",
+    ];
+    if super::verdict::works(ask) || ask.any_of(&["init.backtrace", "init.group_backtrace", "init.fatal", "torch.nccl_error", "torch.nccl_result", "nccl_tests.failure"]).is_empty()
+    {
+        return None;
+    }
+    let hits: Vec<Hit<'_>> = ask
+        .hits("warn.unknown")
+        .into_iter()
+        .filter(|h| ["graph/xml", "graph/topo", "graph/search", "graph/paths", "graph/connect"].iter().any(|f| h.entry.first.file.contains(f)))
+        .filter(|h| WORDS.iter().any(|w| h.text().contains(w)))
+        .collect();
+    let first = hits.first()?;
+    let said = first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t);
+    let title: String = format!("NCCL cannot read the topology of {}: {said}", ranks_text(&ranks_of(&hits))).chars().take(100).collect();
+    let mut finding = Finding::new(ID, Severity::Error, Confidence::Likely, title);
+    prove(&mut finding, &hits);
+    finding.why = "NCCL describes the machine as a tree of processors, PCI switches, GPUs and network cards, read from the system or from the file that NCCL_TOPO_FILE names. That description is broken or too large for this version, and the init fails at once.".to_owned();
+    finding.fixes = vec![
+        fix(
+            "Run without the file",
+            "NCCL_TOPO_FILE or NCCL_GRAPH_FILE is set, by the job or by the image.",
+            &["env | grep -e NCCL_TOPO_FILE -e NCCL_GRAPH_FILE", "unset NCCL_TOPO_FILE NCCL_GRAPH_FILE"],
+            "nothing",
+            "a virtual machine may lose bandwidth without its file",
+            "set them again",
+        ),
+        fix(
+            "See what NCCL finds by itself",
+            "No file is set, or it fails without it too.",
+            &["NCCL_TOPO_DUMP_FILE=topo.xml NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH PROGRAM", "ls /sys/class/pci_bus   # a container needs the host's /sys"],
+            "nothing",
+            "none",
+            "",
+        ),
+    ];
+    finding.verify = lines(&["The new log reaches `Init COMPLETE`."]);
+    Some(finding)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::analysis::analyze_texts;
@@ -53,6 +111,14 @@ mod tests {
 
     fn found(text: &str) -> Option<Finding> {
         analyze_texts(&[("rank0.log", text)]).findings.into_iter().find(|f| f.id == super::ID)
+    }
+
+    #[test]
+    fn a_broken_description_ends_the_init() {
+        let warn = "h1:1:2 [2] graph/xml.cc:155 NCCL WARN XML Parse : expected >, got '<'\n";
+        assert!(found(warn).is_none());
+        let f = found(&format!("{warn}h1:1:2 [2] NCCL INFO graph/xml.cc:300 -> 3\n")).expect("topology");
+        assert_eq!(f.confidence, super::Confidence::Likely);
     }
 
     #[test]

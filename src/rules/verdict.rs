@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Severity, Verdict};
 use super::query::Ask;
-use crate::event::tables::PROOF_OF_COLLECTIVE;
+use super::waiting;
 
 /// Decides the verdict.
 pub fn decide(ask: Ask<'_>, findings: &[Finding]) -> Verdict {
@@ -18,12 +18,23 @@ pub fn decide(ask: Ask<'_>, findings: &[Finding]) -> Verdict {
     if works(ask) { Verdict::Healthy } else { Verdict::Inconclusive }
 }
 
-/// Something ended the job: an abort, a watchdog, an exception.
+/// Something ended the job: an abort, a watchdog, an exception, a fault of a GPU.
 fn ended(ask: Ask<'_>) -> bool {
-    ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("app.") || e.kind == "torch.watchdog_timeout" || e.kind == "torch.abort"))
+    const FATAL: [&str; 9] = [
+        "torch.watchdog_timeout",
+        "torch.abort",
+        "rocm.aperture_violation",
+        "rocm.memory_fault",
+        "rocm.hw_exception",
+        "rocm.queue_abort",
+        "kernel.amdgpu_page_fault",
+        "kernel.ring_timeout",
+        "kernel.gpu_reset",
+    ];
+    ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.kind.starts_with("app.") || FATAL.contains(&e.kind.as_str())))
 }
 
 /// Enough evidence that it works: every rank of the world communicator completed, or a collective has finished.
 pub fn works(ask: Ask<'_>) -> bool {
-    ask.all_complete() || ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())))
+    ask.all_complete() || ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| waiting::finished_one(ask, e)))
 }

@@ -5,14 +5,11 @@
 
 use super::finding::Evidence;
 use super::query::{Ask, Hit, evidence};
-use crate::digest::CommLog;
+use crate::digest::{CommLog, Entry, Sample};
 use crate::event::Stage;
 use crate::event::tables::{NCCL_STAGE_OVER, PROOF_OF_COLLECTIVE};
 use crate::job::{Comm, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Silence of a live log from which on it counts as waiting.
-const SILENT_MICROS: u64 = 60_000_000;
 
 /// Ring channels from which on a node is taken to have NVLink; PCIe cards get 2 to 8.
 const NVLINK_CHANNELS: i64 = 16;
@@ -87,21 +84,55 @@ pub fn watchdog(ask: Ask<'_>) -> Watchdog<'_> {
 
 /// Beats with which frameworks say that somebody waits.
 pub fn beats(ask: Ask<'_>) -> Vec<Hit<'_>> {
-    ask.any_of(&["vllm.shm_wait", "vllm.core_wait", "tgi.shard_wait", "horovod.stall"])
+    ask.any_of(&["vllm.shm_wait", "vllm.core_wait", "tgi.shard_wait", "horovod.stall", "jax.stuck"])
 }
 
-/// Seconds of silence of a live log, if long enough to count.
+/// Seconds of silence of a live log, if long enough to count and at a place where waiting is not normal: a communicator
+/// is being made. Behind that a model may load, compile or compute for long without a line.
 pub fn silence(ask: Ask<'_>) -> Option<u64> {
     match ask.job.vantage {
-        Vantage::Live { silent_micros } if silent_micros >= SILENT_MICROS => Some(silent_micros / 1_000_000),
+        Vantage::Live { silent_micros, stall_micros } if silent_micros >= stall_micros && starting(ask) => Some(silent_micros / 1_000_000),
         _ => None,
     }
 }
 
+/// The last lines are the last word: nobody writes any more, or not for long enough to count.
+pub fn has_stopped(ask: Ask<'_>) -> bool {
+    match ask.job.vantage {
+        Vantage::PostMortem => true,
+        Vantage::Live { silent_micros, stall_micros } => silent_micros >= stall_micros,
+    }
+}
+
+/// A rank is on its way to `Init COMPLETE`, or its framework stands right before.
+fn starting(ask: Ask<'_>) -> bool {
+    let open = |l: &CommLog| l.complete.is_none() && l.end.is_none() && l.stage() >= Stage::BootstrapInterface && l.stage() < Stage::Collective;
+    ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| open(l))
+        || ask.job.ranks.iter().any(|r| r.stage < Stage::Network && r.stage > Stage::Loaded)
+        || framework_tail(ask).is_some()
+}
+
 /// Collectives have finished: a result, a later stage of the framework, a communicator that was closed in good order.
 pub fn progressed(ask: Ask<'_>) -> bool {
-    let proof = ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| PROOF_OF_COLLECTIVE.contains(&e.kind.as_str()) || NCCL_STAGE_OVER.contains(&e.kind.as_str())));
-    proof || ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| l.end.as_ref().is_some_and(|(aborted, _)| !aborted) || l.calls.len > 64)
+    ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| finished_one(ask, e) || (NCCL_STAGE_OVER.contains(&e.kind.as_str()) && later(ask, e))))
+        || ask.comms().flat_map(|c| ask.views(c)).any(|(_, l)| l.end.as_ref().is_some_and(|(aborted, _)| !aborted) || l.calls.len > 64)
+}
+
+/// The entry shows that a collective finished over the GPUs.
+pub fn finished_one(ask: Ask<'_>, entry: &Entry) -> bool {
+    PROOF_OF_COLLECTIVE.contains(&entry.kind.as_str()) && later(ask, entry)
+}
+
+/// vLLM's line of a message queue is printed by the executor and by workers before NCCL starts too, so it counts only
+/// behind the line that comes right before NCCL. The other lines have one place.
+fn later(ask: Ask<'_>, entry: &Entry) -> bool {
+    if entry.kind != "vllm.mq_handle" {
+        return true;
+    }
+    let executor = |s: &Sample| s.text.contains("(EngineCore") || s.text.contains("(APIServer");
+    let stream = entry.first.at.stream;
+    let start = ask.hits("vllm.nccl_version").iter().map(Hit::at).filter(|at| at.stream == stream).min();
+    entry.samples.iter().chain([&entry.last]).any(|s| !executor(s) && start.is_some_and(|at| s.at > at))
 }
 
 /// Something failed with an error of its own, so that the job does not merely wait.
@@ -143,7 +174,7 @@ pub fn is_whole(comm: &Comm) -> bool {
 /// The framework line behind which ncclCommInitRank and the warm-up collective come is the last stage that was seen.
 pub fn framework_tail(ask: Ask<'_>) -> Option<Tail<'_>> {
     let next = ask.hits("vllm.nccl_version").into_iter().next_back()?;
-    if progressed(ask) {
+    if progressed(ask) || !has_stopped(ask) {
         return None;
     }
     let beat = ask.hits("vllm.shm_wait").into_iter().find(|b| b.at() > next.at());
@@ -155,7 +186,7 @@ pub fn framework_tail(ask: Ask<'_>) -> Option<Tail<'_>> {
 /// The communicator's ranks all stand while they connect their channels: none completed, none connected, and the last
 /// channel of each was printed, so that the end of the log is no cut.
 pub fn stopped_connecting(ask: Ask<'_>, comm: &Comm) -> bool {
-    is_whole(comm) && {
+    is_whole(comm) && has_stopped(ask) && {
         let rings = rings(ask);
         comm.members.iter().all(|m| connecting(ask.job.comm_log(m), rings))
     }
@@ -176,6 +207,9 @@ fn rings(ask: Ask<'_>) -> Option<i64> {
 
 /// All processes stand at the same stage of the bootstrap: nobody came further, and nothing failed.
 pub fn stopped_in_bootstrap(ask: Ask<'_>) -> Option<Vec<Evidence>> {
+    if !has_stopped(ask) {
+        return None;
+    }
     let mut lines = Vec::new();
     let mut logs = 0;
     for (_, proc) in ask.procs().filter(|(_, p)| p.nccl && !(p.host.is_empty() && p.log.comms.is_empty())) {

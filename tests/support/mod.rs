@@ -3,6 +3,7 @@
 use ncclog::digest::{Mark, Sample, StreamInfo};
 use ncclog::event::{Library, Stage};
 use ncclog::job::{Comm, HostRow, Job, RankRow, Run, Transport, Vantage};
+use ncclog::rules::tree::Walk;
 use ncclog::rules::{Analysis, Confidence, Evidence, Finding, Fix, Severity, Verdict};
 
 /// A record at a line of the first stream.
@@ -35,11 +36,12 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
         nets: Vec::new(),
         hosts: Vec::new(),
         ranks: Vec::new(),
+        divergences: Vec::new(),
         transports: Vec::new(),
         runs: Vec::new(),
         vantage: Vantage::PostMortem,
     };
-    Analysis { job, findings, verdict, notes: Vec::new() }
+    Analysis { job, findings, verdict, notes: Vec::new(), unknown: Vec::new(), silenced: Vec::new(), walk: Walk::none(), why_not: Vec::new(), undecided: Vec::new() }
 }
 
 /// An input without a line of NCCL.

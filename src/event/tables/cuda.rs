@@ -10,6 +10,7 @@ pub const SHAPES: &[Shape] = &[
     shape("cuda.failure", "Cuda failure {code:d} '{!text}'", "2.19.1", "", "misc/cudawrap.cc", FAILURE).any(),
     shape("cuda.failure", "HIP failure '{!text}'", "", "", "RCCL include/checks.h", FAILURE).any(),
     shape("cuda.failure", "HIP failure: '{!text}'", "", "", "RCCL include/checks.h", FAILURE).any(),
+    shape("cuda.failure", "HIP failure {code:d} '{!text}'", "", "", "RCCL include/checks.h", FAILURE).any(),
     shape("cuda.failure_info", "{file}:{line:d} Cuda failure '{!text}'", "2.5.6", "", "include/checks.h", "A CUDA call failed where the library can go on, or on its way up."),
     shape(
         "cuda.failure_info",

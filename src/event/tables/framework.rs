@@ -229,6 +229,19 @@ pub const SHAPES: &[Shape] = &[
     ),
     line("horovod.shutdown", "*Horovod has been shut down", "horovod/common", "A rank left; the others' calls fail. A consequence."),
     line(
+        "jax.stuck",
+        "*This thread has been waiting for {!what} for {!seconds:d} seconds and may be stuck",
+        "xla/service/rendezvous.cc",
+        "Participants of a collective wait for one that has not come. It may still come: look for the line that gives up.",
+    ),
+    line("jax.unstuck", "*Thread is unstuck! Warning above was a false-positive", "xla/service/rendezvous.cc", "The participant that was waited for has come."),
+    line(
+        "jax.gave_up",
+        "*Termination timeout for {!what} of {!seconds:d} seconds exceeded. Exiting to ensure a consistent program state",
+        "xla/service/rendezvous.cc",
+        "A participant of a collective did not come in time, and XLA ends the process.",
+    ),
+    line(
         "jax.nccl_error",
         "*NCCL operation {operation} failed: {!text}. Last NCCL warning(error) log entry (may be unrelated) '{last}'",
         "xla/service/gpu/nccl_utils.cc",

@@ -30,6 +30,7 @@ pub const SHAPES: &[Shape] = &[
     line("gpu.name", "*device_name={!name}.json", "vllm/model_executor", "The GPU's model as a file name."),
     line("host.driver", "*Driver Version: {!version:w} {}CUDA Version: {cuda:w}", "nvidia-smi", "The driver's version and the newest CUDA that it runs."),
     line("host.driver", "Nvidia driver version: {!version:w}", "torch.utils.collect_env", "The driver's version."),
+    line("nvml.failed", "Failed to initialize NVML: {!error}", "nvidia-smi", "The driver's management library does not start on this host."),
     line("host.torch", "PyTorch version: {!version:w}", "torch.utils.collect_env", "The torch version."),
     line("host.nccl_wheel", "[pip3] nvidia-nccl-cu{cuda:d}=={!version:w}", "pip", "An NCCL that is installed beside torch. Two of them can be mixed up at load time."),
     line("host.nccl_path", "libnccl.so.2 => {!path:w} (", "ldd", "The NCCL library that the loader finds for this file."),

@@ -16,6 +16,7 @@ mod perftest;
 mod plugin;
 mod proxy;
 mod python;
+mod ras;
 mod ray;
 mod rocm;
 mod socket;
@@ -43,6 +44,7 @@ pub const TABLES: &[&[Shape]] = &[
     rocm::SHAPES,
     kernel::SHAPES,
     hostfacts::SHAPES,
+    ras::SHAPES,
 ];
 
 /// A row of a line that has no NCCL header: kind, format, source, meaning.

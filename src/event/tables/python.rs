@@ -29,6 +29,7 @@ pub const SHAPES: &[Shape] = &[
     line("app.missing_file", "RuntimeError: {}Could not open file {!path}: No such file or directory", "dali/util/std_file.cc", MISSING),
     line("app.fd_limit", "*[Errno 24] Too many open files", PY, "The process has no file descriptor left: raise `ulimit -n`."),
     line("app.fd_limit", "*CCOM WARN {text} : Too many open files", "neuron", "The process has no file descriptor left: raise `ulimit -n`."),
+    line("app.fd_limit", "*received 0 items of ancdata", "multiprocessing", "A descriptor could not be handed over: the process has none left."),
     line("app.undefined_symbol", "*undefined symbol: {!symbol:i}", "ld.so", SYMBOL),
     line("app.undefined_symbol", "*symbol lookup error: {library}: undefined symbol: {!symbol:i}", "ld.so", SYMBOL),
     line("app.undefined_symbol", "ImportError: {library}: undefined symbol: {!symbol:i}", "ld.so", SYMBOL),

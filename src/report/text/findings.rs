@@ -2,8 +2,8 @@
 //! under their cause.
 
 use super::page::{Page, paint};
-use super::quote;
 use super::wrap::{columns, shorten};
+use super::{quote, tree};
 use crate::report::{clean, plural, ranges};
 use crate::rules::{Confidence, Evidence, Finding, Fix, Severity};
 use std::io;
@@ -47,7 +47,7 @@ fn heading(findings: &[Finding], heads: &[usize]) -> String {
 
 /// For each finding the index of the one that it is shown under. One without a cause in the list, or in a ring of
 /// causes, is shown by itself.
-fn heads(findings: &[Finding]) -> Vec<usize> {
+pub fn heads(findings: &[Finding]) -> Vec<usize> {
     let cause = |i: usize| findings[i].caused_by.and_then(|id| findings.iter().position(|f| f.id == id));
     (0..findings.len())
         .map(|start| {
@@ -87,6 +87,9 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         page.para(3, "", palette.plain, &finding.why)?;
     }
     concerned(page, finding)?;
+    if finding.severity == Severity::Info && victims.is_empty() {
+        return note(page, finding);
+    }
     for line in finding.evidence.iter().take(MAX_EVIDENCE) {
         evidence(page, line)?;
     }
@@ -94,9 +97,7 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         page.para(3, "", palette.dim, &format!("… {} in --format json", plural(more as u64, "more line")))?;
     }
     consequences(page, victims)?;
-    if finding.path.len() > 1 {
-        page.para(3, "path:   ", palette.dim, &finding.path.join(" > "))?;
-    }
+    tree::path(page, finding)?;
     for (index, one) in finding.fixes.iter().enumerate() {
         fix(page, one, (finding.fixes.len() > 1).then_some(index + 1))?;
     }
@@ -107,6 +108,17 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         verify(page, text)?;
     }
     Ok(())
+}
+
+/// What is only worth knowing must not bury the verdict: one line of proof, the first thing to do, where the rest is.
+fn note(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    if let Some(first) = finding.evidence.first() {
+        evidence(page, first)?;
+    }
+    if let Some(one) = finding.fixes.first() {
+        page.para(3, "could:  ", page.palette.plain, &one.title)?;
+    }
+    page.para(3, "more:   ", page.palette.dim, &format!("`ncclog explain {}`", finding.id))
 }
 
 /// Which ranks and hosts it concerns, on one line.
@@ -156,8 +168,12 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
     for command in &fix.commands {
         page.command(7, command)?;
     }
-    let terms: Vec<String> =
-        [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)].into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}")).collect();
+    let says_something = |text: &str| !matches!(text.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "none needed" | "nothing");
+    let terms: Vec<String> = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)]
+        .into_iter()
+        .filter(|(_, text)| says_something(text))
+        .map(|(name, text)| format!("{name}: {text}"))
+        .collect();
     if terms.is_empty() {
         return Ok(());
     }

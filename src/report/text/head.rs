@@ -1,7 +1,8 @@
 //! The first three lines: what it is, the line that proves it, what to do next.
 
 use super::page::{Page, paint};
-use super::{default_title, quote};
+use super::quote;
+use crate::report::words::headline;
 use crate::report::{clean, verdict};
 use crate::rules::{Analysis, Finding, Verdict};
 use std::io;
@@ -23,15 +24,9 @@ pub fn write(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
 
 /// Here the notes speak: what is good, or what was missing and how to get it.
 fn without_finding(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
-    let recognised = analysis.job.streams.iter().any(|s| s.events > 0);
-    let notes_tell = analysis.verdict == Verdict::Healthy || !recognised;
-    let (first, rest) = match analysis.notes.split_first() {
-        Some((first, rest)) if notes_tell => (first.as_str(), rest),
-        _ => (default_title(analysis.verdict), analysis.notes.as_slice()),
-    };
+    let (first, used) = headline(analysis);
     title(page, analysis.verdict, first)?;
-    let used = analysis.notes.len() - rest.len();
-    match rest.first() {
+    match analysis.notes.get(used) {
         Some(note) if analysis.verdict != Verdict::Healthy => {
             let plain = page.palette.plain;
             page.para(0, "next:  ", plain, note).map(|()| used + 1)

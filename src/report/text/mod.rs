@@ -1,17 +1,21 @@
 //! The report for people: three lines that suffice, then the findings, the ranks, and what was missing.
 
+mod asides;
 mod findings;
 mod head;
 mod page;
 mod ranks;
+mod tree;
 mod wrap;
 
+pub use findings::heads;
+pub use tree::whole as tree;
 pub use wrap::wrap;
 
 use super::{MIN_WIDTH, Options, PROSE_WIDTH, clean, plural};
 use crate::event::Library;
 use crate::job::Job;
-use crate::rules::{Analysis, Verdict};
+use crate::rules::Analysis;
 use page::{Page, Palette};
 use std::io::{self, Write};
 
@@ -27,6 +31,12 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io:
     page.blank()?;
     page.para(0, "", palette.dim, &summary(&analysis.job))?;
     findings::write(&mut page, &analysis.findings)?;
+    asides::silenced(&mut page, &analysis.silenced)?;
+    asides::why_not(&mut page, &analysis.why_not)?;
+    if options.tree {
+        tree::walked(&mut page, &analysis.walk)?;
+    }
+    asides::unknown(&mut page, &analysis.unknown)?;
     ranks::write(&mut page, &analysis.job)?;
     list(&mut page, "Notes", analysis.notes.iter().skip(notes_shown).cloned())?;
     let problems = analysis.job.streams.iter().filter_map(|s| s.problem.as_ref().map(|p| format!("{}: {p}", s.path)));
@@ -70,17 +80,6 @@ fn summary(job: &Job) -> String {
     let name = if name.is_empty() { "NCCL" } else { name };
     parts.push(format!("{}, {} ({nccl} {name})", plural(job.streams.len() as u64, "input"), plural(lines, "line")));
     parts.join(" · ")
-}
-
-/// What the heading says when no finding does.
-fn default_title(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Healthy => "no problem found",
-        Verdict::Degraded => "it works, but not as it should",
-        Verdict::Failed => "the job failed, and no known cause fits these logs",
-        Verdict::Stalled => "the job waits, and no known cause fits these logs",
-        Verdict::Inconclusive => "these logs do not hold enough evidence",
-    }
 }
 
 /// A record as evidence in at most `width` columns. If it must be cut, the header goes first: the message tells more.

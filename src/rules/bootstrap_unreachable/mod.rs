@@ -10,7 +10,7 @@ use super::network::{self, Link, names_text};
 use super::query::{Ask, Hit, evidence, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule};
 use crate::event::Stage;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -128,6 +128,10 @@ enum Answer {
     TimedOut,
     Refused,
     Aborted,
+    /// The system refuses to send at all: a local firewall or policy.
+    Forbidden,
+    /// The address does not fit the interfaces of this host.
+    WrongLink,
 }
 
 impl Answer {
@@ -145,6 +149,10 @@ impl Answer {
             Some(Self::Refused)
         } else if has("software caused connection abort") {
             Some(Self::Aborted)
+        } else if has("permission denied") || has("operation not permitted") {
+            Some(Self::Forbidden)
+        } else if has("cannot assign requested address") || has("invalid argument") {
+            Some(Self::WrongLink)
         } else {
             None
         }
@@ -158,12 +166,16 @@ impl Answer {
             Self::Refused => {
                 "Connection refused: nobody listens there. Either the address belongs to another machine than meant (docker0, a bridge, lo), or the rank behind it never started or is gone."
             }
+            Self::Forbidden => "This host does not let the connection out: a local firewall, a network policy of the container or a security module forbids it.",
+            Self::WrongLink => {
+                "This host cannot send to that address from the interface that was chosen: a link-local IPv6 address without its interface, or an address of loopback, is the usual reason."
+            }
             Self::Aborted => "The connection was given up after many refusals: nobody listens at that address for this job.",
         }
     }
 
     fn is_path(self) -> bool {
-        matches!(self, Self::NoRoute | Self::Unreachable | Self::TimedOut)
+        matches!(self, Self::NoRoute | Self::Unreachable | Self::TimedOut | Self::Forbidden | Self::WrongLink)
     }
 }
 
@@ -183,7 +195,7 @@ fn refused(ask: Ask<'_>) -> Option<Finding> {
     let owner = target.and_then(|t| advertised(ask, t));
     let bad = owner.as_ref().and_then(|o| complaint(o.1, target.unwrap_or_default()));
     let exhausted = hit.entry.last.num("retry").zip(hit.entry.last.num("max")).is_some_and(|(r, m)| r >= m);
-    let confidence = if (answer.is_path() && over) || bad.is_some() && over {
+    let confidence = if over && (answer.is_path() || bad.is_some()) {
         Confidence::Certain
     } else if over || exhausted || bad.is_some() {
         Confidence::Likely
@@ -219,6 +231,8 @@ fn short(answer: Answer) -> &'static str {
         Answer::TimedOut => "timed out",
         Answer::Refused => "refused",
         Answer::Aborted => "nobody accepts there",
+        Answer::Forbidden => "not permitted",
+        Answer::WrongLink => "address not usable here",
     }
 }
 
@@ -294,9 +308,9 @@ fn silent(ask: Ask<'_>) -> Option<Finding> {
     f.why = why.to_owned();
     f.ranks = stuck.iter().filter_map(|(m, _)| m.rank).collect();
     f.hosts = hosts.iter().map(|h| (*h).to_owned()).collect();
-    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (m, l) in &stuck {
-        if seen.insert(network::host_of(ask, m.proc), ()).is_none() {
+        if seen.insert(network::host_of(ask, m.proc)) {
             f.evidence.extend(l.start.as_ref().map(|s| evidence(ask.job, m.rank, s)));
         }
     }

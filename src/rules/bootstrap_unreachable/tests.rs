@@ -76,6 +76,16 @@ fn a_refusal_after_the_start_is_the_peers_end() {
 }
 
 #[test]
+fn a_connection_that_this_host_does_not_let_out() {
+    let a = start("alpha", 0, "eth0", "10.2.0.1");
+    for (error, words) in [("Permission denied", "not permitted"), ("Cannot assign requested address", "address not usable here")] {
+        let b = start("beta", 1, "eth0", "10.3.0.1") + &format!("beta:51:51 [0] misc/socket.cc:592 NCCL WARN socketStartConnect: connect to 10.2.0.1<38121> failed : {error}\n");
+        let f = find(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap();
+        assert!(f.title.ends_with(words), "{}", f.title);
+    }
+}
+
+#[test]
 fn a_store_that_nobody_reaches() {
     let log = "[rank1]: torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to (10.5.0.1, 29500).\n";
     let f = find(&[("node1.log", log)]).unwrap();

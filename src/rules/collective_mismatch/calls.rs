@@ -1,11 +1,10 @@
-//! Compares the calls that each rank issued on one communicator. `opCount` takes no part: it is no call counter.
+//! Compares how many calls each rank issued on one communicator. `opCount` takes no part: it is no call counter.
 
 use super::super::finding::{Confidence, Evidence, Finding, Severity};
-use super::super::query::{Ask, ranges, ranks_text};
+use super::super::query::{Ask, capital, ranks_text};
 use crate::digest::{CommLog, KeptCall, Sequence};
 use crate::event::Function;
-use crate::job::{Comm, Job, Member};
-use std::collections::BTreeMap;
+use crate::job::{Comm, Job, Member, divergence};
 
 /// One rank's calls.
 struct View<'a> {
@@ -20,7 +19,17 @@ impl View<'_> {
     }
 }
 
-/// The first difference on any communicator.
+/// No call is known to be missing in the logs: no beginning is cut off, and Ray did not fold equal lines into one.
+pub fn are_whole(ask: Ask<'_>) -> bool {
+    if ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| e.samples.iter().any(|s| s.repeated > 1))) {
+        return false;
+    }
+    let begun = |log: &CommLog| log.start.is_some() || log.complete.is_some();
+    let logs = || ask.comms().flat_map(|c| ask.views(c)).map(|(_, l)| l);
+    !logs().any(begun) || logs().filter(|l| l.calls.len > 0).all(begun)
+}
+
+/// Ranks that issued fewer calls than the others, where all that they issued agree.
 pub fn compare(ask: Ask<'_>) -> Option<Finding> {
     ask.comms().find_map(|comm| on(ask, comm))
 }
@@ -34,15 +43,16 @@ fn on<'a>(ask: Ask<'a>, comm: &'a Comm) -> Option<Finding> {
     if views.len() < 2 {
         return None;
     }
-    stretch(&views).or_else(|| differing_call(ask.job, comm, &views)).or_else(|| fewer(ask, comm, &views))
+    fewer(ask, comm, &views)
 }
 
-fn name(comm: &Comm) -> String {
+/// ` on commId 0x…`, if it has one.
+pub fn name(comm: &Comm) -> String {
     comm.id.map_or_else(String::new, |id| format!(" on commId {id:#x}"))
 }
 
 /// `AllReduce of 1024 elements, datatype float32, op sum, root 0`
-fn words(call: &KeptCall) -> String {
+pub fn words(call: &KeptCall) -> String {
     let types = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16", "fp8_e4m3", "fp8_e5m2"];
     let datatype = types.get(usize::from(call.datatype)).map_or_else(|| format!("datatype {}", call.datatype), |t| (*t).to_owned());
     let root = if matches!(call.function, Function::Broadcast | Function::Reduce | Function::Gather | Function::Scatter) { format!(", root {}", call.root) } else { String::new() };
@@ -55,115 +65,19 @@ fn words(call: &KeptCall) -> String {
 }
 
 fn evidence(job: &Job, view: &View<'_>, call: &KeptCall) -> Evidence {
-    let proc = &job.procs[view.member.proc];
-    let stream = view.log.first.as_ref().map_or(proc.log.stream, |s| s.at.stream);
-    Evidence { file: job.path(stream).to_owned(), line: call.line, offset: call.offset, rank: Some(view.rank), text: format!("{} (as read from this line)", words(call)) }
+    place(job, view.member, call)
 }
 
-/// Checkpoints that differ before the first call that is kept in full.
-fn stretch(views: &[View<'_>]) -> Option<Finding> {
-    let kept_from = views.iter().map(|v| v.calls().len - v.calls().tail.len() as u64).max()?;
-    let shortest = views.iter().map(|v| v.calls().len).min()?;
-    let stride = views.iter().map(|v| v.calls().stride).max()?.max(1);
-    let limit = kept_from.min(shortest);
-    let (mut good, mut n) = (0, stride);
-    while n <= limit {
-        let mut groups: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        for v in views {
-            groups.entry(v.calls().hash_at(n)?).or_default().push(v.rank);
-        }
-        if groups.len() > 1 {
-            let odd = outliers(groups);
-            let mut f =
-                Finding::new("collective-mismatch", Severity::Error, Confidence::Certain, format!("{} left the common order between calls {} and {n}", ranks_text(&odd), good + 1));
-            f.why = format!(
-                "The ranks issued the same collectives up to call {good} and different ones before call {n}; the calls themselves are older than what is kept. From there on every rank waits for, or mixes data with, another operation."
-            );
-            f.ranks = odd;
-            return Some(f);
-        }
-        (good, n) = (n, n + stride);
-    }
-    None
+/// A call of a member as evidence.
+pub fn place(job: &Job, member: &Member, call: &KeptCall) -> Evidence {
+    let stream = job.comm_log(member).stream;
+    Evidence { file: job.path(stream).to_owned(), line: call.line, offset: call.offset, rank: member.rank, text: format!("{} (as read from this line)", words(call)) }
 }
 
-/// The smaller groups; with a tie, those of the later ranks.
-fn outliers<K: Ord>(groups: BTreeMap<K, Vec<u32>>) -> Vec<u32> {
-    let mut lists: Vec<Vec<u32>> = groups.into_values().collect();
-    lists.sort_by_key(|l| (std::cmp::Reverse(l.len()), l.first().copied()));
-    let mut odd: Vec<u32> = lists.into_iter().skip(1).flatten().collect();
-    odd.sort_unstable();
-    odd
-}
-
-/// The first kept call that is not the same everywhere.
-fn differing_call(job: &Job, comm: &Comm, views: &[View<'_>]) -> Option<Finding> {
-    let from = views.iter().map(|v| v.calls().len - v.calls().tail.len() as u64).max()?;
-    let to = views.iter().map(|v| v.calls().len).min()?;
-    for i in from..to {
-        let row: Vec<(&View<'_>, &KeptCall)> = views.iter().filter_map(|v| Some((v, v.calls().get(i)?))).collect();
-        if row.iter().any(|(_, c)| c.function == Function::Other) {
-            continue;
-        }
-        let mut groups: Vec<(&KeptCall, Vec<&View<'_>>)> = Vec::new();
-        for (v, c) in row {
-            match groups.iter_mut().find(|(k, _)| k.same(c)) {
-                Some((_, list)) => list.push(v),
-                None => groups.push((c, vec![v])),
-            }
-        }
-        if groups.len() < 2 {
-            continue;
-        }
-        groups.sort_by_key(|(_, l)| (std::cmp::Reverse(l.len()), l.first().map(|v| v.rank)));
-        return Some(difference(job, comm, i, &groups));
-    }
-    None
-}
-
-fn difference(job: &Job, comm: &Comm, i: u64, groups: &[(&KeptCall, Vec<&View<'_>>)]) -> Finding {
-    let of = |list: &[&View<'_>]| list.iter().map(|v| v.rank).collect::<Vec<_>>();
-    let (most, most_views) = &groups[0];
-    let (other, other_views) = &groups[1];
-    let odd: Vec<u32> = groups.iter().skip(1).flat_map(|(_, l)| of(l)).collect();
-    let what = if most.function != other.function {
-        "operation"
-    } else if most.count != other.count {
-        "count"
-    } else if most.datatype != other.datatype {
-        "data type"
-    } else if most.root != other.root {
-        "root"
-    } else {
-        "reduction"
-    };
-    let mut f = Finding::new(
-        "collective-mismatch",
-        Severity::Error,
-        Confidence::Certain,
-        format!("{} differ in the {what} of call {}: {} against {}", ranks_text(&odd), i + 1, other.function.name(), most.function.name()),
-    );
-    if odd.len() == 1 {
-        f.title = f.title.replacen(" differ in", " differs in", 1);
-    }
-    let side: Vec<String> = groups.iter().take(4).map(|(c, l)| format!("rank {} called {}", ranges(&of(l)), words(c))).collect();
-    f.why = format!(
-        "Collective call {}{} is not the same on all ranks: {}. All calls before it agree. A collective needs the same operation, size and type on every rank; otherwise it hangs, aborts or gives wrong results.",
-        i + 1,
-        name(comm),
-        side.join("; ")
-    );
-    f.evidence = std::iter::once((other, other_views[0])).chain(std::iter::once((most, most_views[0]))).map(|(c, v)| evidence(job, v, c)).collect();
-    f.evidence.extend(groups.iter().skip(2).take(3).map(|(c, l)| evidence(job, l[0], c)));
-    f.hosts = hosts(job, other_views);
-    f.ranks = odd;
-    f
-}
-
-fn hosts(job: &Job, views: &[&View<'_>]) -> Vec<String> {
-    let mut list: Vec<String> = views.iter().map(|v| job.procs[v.member.proc].host.clone()).filter(|h| !h.is_empty()).collect();
-    list.dedup();
-    list
+/// The hosts of members, each once.
+pub fn hosts<'a>(job: &Job, members: impl Iterator<Item = &'a Member>) -> Vec<String> {
+    let names: std::collections::BTreeSet<&str> = members.map(|m| job.procs[m.proc].host.as_str()).filter(|h| !h.is_empty()).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// All calls agree as far as they go, but some ranks issued fewer and did not simply die: they left or went on elsewhere.
@@ -197,7 +111,7 @@ fn fewer<'a>(ask: Ask<'a>, comm: &Comm, views: &[View<'a>]) -> Option<Finding> {
     );
     f.evidence = call.into_iter().map(|c| evidence(ask.job, long[0], c)).collect();
     f.evidence.extend(short.iter().take(2).filter_map(|v| v.calls().get(v.calls().len.checked_sub(1)?).map(|c| evidence(ask.job, v, c))));
-    f.hosts = hosts(ask.job, &short);
+    f.hosts = hosts(ask.job, short.iter().map(|v| v.member));
     f.ranks = ranks;
     Some(f)
 }
@@ -205,4 +119,41 @@ fn fewer<'a>(ask: Ask<'a>, comm: &Comm, views: &[View<'a>]) -> Option<Finding> {
 /// At least one of the short ranks closed without an abort.
 fn clean_exit(short: &[&View<'_>]) -> bool {
     short.iter().any(|v| matches!(v.log.end, Some((false, _))))
+}
+
+/// Who issued how many, on the largest communicator whose ranks issued different numbers of the same collectives.
+pub fn counts(ask: Ask<'_>) -> Option<String> {
+    let differs = |c: &&Comm| !ask.job.divergences.iter().any(|d| std::ptr::eq(*c, &raw const ask.job.comms[d.comm]));
+    ask.comms().filter(differs).filter(|c| c.id.is_some() || !c.is_child).filter(|c| !closed(ask, c)).find_map(|comm| {
+        let mut groups: std::collections::BTreeMap<u64, Vec<u32>> = std::collections::BTreeMap::new();
+        for (member, log) in ask.views(comm).filter(|(_, l)| l.calls.len > 0) {
+            groups.entry(log.calls.len).or_default().extend(member.rank);
+        }
+        let (fewest, few) = groups.first_key_value()?;
+        let (most, many) = groups.last_key_value().filter(|(most, _)| *most != fewest)?;
+        let between = if groups.len() > 2 { ", the others a number between" } else { "" };
+        Some(format!("The collectives{} agree as far as they go: {} issued {fewest} of them, {} issued {most}{between}.", name(comm), ranks_text(few), ranks_text(many)))
+    })
+}
+
+/// All ranks with a log closed the communicator in good order: nobody waits, whatever lines were lost.
+fn closed<'a>(ask: Ask<'a>, comm: &'a Comm) -> bool {
+    ask.views(comm).all(|(_, l)| matches!(l.end, Some((false, _))))
+}
+
+/// Messages of which one side is missing: who waits for whom.
+pub fn unanswered(ask: Ask<'_>) -> Vec<String> {
+    let mut list = Vec::new();
+    for comm in ask.comms().filter(|c| !closed(ask, c)) {
+        for pair in divergence::unpaired(ask.job, comm) {
+            let rank = |m: usize| comm.members[m].rank.map_or_else(|| "a rank".to_owned(), |r| format!("rank {r}"));
+            let (sender, receiver) = (rank(pair.sender), rank(pair.receiver));
+            list.push(if pair.sent > pair.received {
+                format!("{} sent {} messages to {receiver}, which issued {} Recv calls for them.", capital(&sender), pair.sent, pair.received)
+            } else {
+                format!("{} issued {} Recv calls for {sender}, which sent {} messages.", capital(&receiver), pair.received, pair.sent)
+            });
+        }
+    }
+    list
 }

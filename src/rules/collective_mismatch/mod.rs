@@ -1,6 +1,7 @@
 //! collective-mismatch: Ranks called different collectives, or one never called what the others wait for.
 
 mod calls;
+mod order;
 mod watchdog;
 
 use super::finding::{Confidence, Finding, Fix, Severity};
@@ -20,8 +21,11 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
+pub use calls::{counts, unanswered};
+
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = calls::compare(ask).or_else(|| torch_says(ask)).or_else(|| watchdog::compare(ask)).or_else(|| truncated(ask));
+    let by_calls = if calls::are_whole(ask) { order::compare(ask).or_else(|| calls::compare(ask)) } else { None };
+    let found = by_calls.or_else(|| torch_says(ask)).or_else(|| watchdog::compare(ask)).or_else(|| truncated(ask)).or_else(|| super::ras::behind(ask));
     found.into_iter().map(|f| complete(ask, f)).collect()
 }
 

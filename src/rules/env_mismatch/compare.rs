@@ -88,7 +88,7 @@ pub struct Difference<'a> {
 }
 
 /// All differences that matter, in the order of [`MATTERS`].
-pub fn differences<'a>(ask: Ask<'a>) -> Vec<Difference<'a>> {
+pub fn differences(ask: Ask<'_>) -> Vec<Difference<'_>> {
     // Only processes that say enough for a missing line to mean something.
     let speakers: BTreeSet<usize> =
         ask.procs().filter(|(_, p)| p.nccl && p.log.comms.iter().any(|c| c.net.is_some() || c.start.is_some() || c.complete.is_some())).map(|(i, _)| i).collect();
@@ -101,7 +101,12 @@ pub fn differences<'a>(ask: Ask<'a>) -> Vec<Difference<'a>> {
 
 fn difference<'a>(ask: Ask<'a>, name: &'static str, matter: Matter, speakers: &BTreeSet<usize>) -> Option<Difference<'a>> {
     let mut of: BTreeMap<usize, (&'a str, Evidence)> = BTreeMap::new();
-    for s in ask.settings(name).into_iter().filter(|s| s.in_force && speakers.contains(&s.proc)) {
+    // A last line without its end may be cut within the value.
+    let whole = |s: &crate::rules::query::SettingHit<'_>| {
+        let end = s.sample.at.offset + s.sample.text.len() as u64;
+        ask.job.streams.get(s.sample.at.stream as usize).is_none_or(|stream| end < stream.bytes)
+    };
+    for s in ask.settings(name).into_iter().filter(|s| s.in_force && speakers.contains(&s.proc) && whole(s)) {
         of.insert(s.proc, (s.value, s.evidence()));
     }
     if of.is_empty() {

@@ -6,7 +6,7 @@ mod tests;
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::network;
-use super::query::{Ask, Hit, hosts_of, ranks_of};
+use super::query::{Ask, Hit, evidence, hosts_of, ranks_of};
 use super::{Cause, Rule};
 use compare::{Difference, Matter};
 use std::collections::BTreeSet;
@@ -34,12 +34,12 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let differences = compare::differences(ask);
-    let found = with_messenger(ask, &differences).or_else(|| messenger_alone(ask)).or_else(|| with_trouble(ask, &differences)).or_else(|| plugins(ask));
+    let found = with_messenger(ask, &differences).or_else(|| messenger_alone(ask)).or_else(|| with_trouble(ask, &differences)).or_else(|| plugins(ask)).or_else(|| networks(ask));
     found.into_iter().collect()
 }
 
 /// The lines by which a difference of this kind shows.
-fn messengers<'a>(ask: Ask<'a>, matter: Matter) -> Vec<Hit<'a>> {
+fn messengers(ask: Ask<'_>, matter: Matter) -> Vec<Hit<'_>> {
     match matter {
         Matter::Local => ask.any_of(&["shm.bad_size", "transport.none"]),
         Matter::Network => ask.hits("socket.wrong_type"),
@@ -88,7 +88,12 @@ fn with_trouble(ask: Ask<'_>, differences: &[Difference<'_>]) -> Option<Finding>
     let late = d.matter == Matter::Sizes && ended_badly;
     let confidence = if late { Confidence::Likely } else { Confidence::Possible };
     let why = format!("{} The job did not end well, and no other reason is in the log. Setting it alike on all ranks shows whether it is this.", d.matter.rule());
-    Some(of_difference(ask, d, confidence, why, &[]))
+    let mut f = of_difference(ask, d, confidence, why, &[]);
+    // Logs that were cut lack lines; that a variable is missing there proves nothing.
+    if !ended_badly && d.values.iter().any(|(v, _)| v.is_none()) {
+        f.severity = Severity::Info;
+    }
+    Some(f)
 }
 
 fn of_difference(ask: Ask<'_>, d: &Difference<'_>, confidence: Confidence, why: String, lines: &[Hit<'_>]) -> Finding {
@@ -173,6 +178,28 @@ fn plugins(ask: Ask<'_>) -> Option<Finding> {
         cost: "Without the plugin its features (SHARP, EFA) are gone.".to_owned(),
         undo: "unset NCCL_NET_PLUGIN".to_owned(),
     }];
+    Some(f)
+}
+
+/// Ranks of one communicator chose different RDMA networks (a plugin's and the built-in one), and none came through.
+fn networks(ask: Ask<'_>) -> Option<Finding> {
+    let comm = ask.spanning().into_iter().find(|c| {
+        let choice = network::choice(ask, c);
+        choice.len() > 1 && !choice.keys().any(|n| network::is_socket(n)) && ask.views(c).all(|(_, l)| l.complete.is_none())
+    })?;
+    let choice = network::choice(ask, comm);
+    let mut sides = choice.iter().filter_map(|(net, members)| {
+        let (member, sample) = members.first()?;
+        Some((*net, network::host_of(ask, member.proc), evidence(ask.job, member.rank, sample)))
+    });
+    let (one, other) = (sides.next()?, sides.next()?);
+    let title = format!("{} uses the network {}, {} uses {}", one.1, one.0, other.1, other.0);
+    let confidence = if ask.any_of(&["socket.closed", "socket.error", "socket.wrong_type"]).is_empty() { Confidence::Possible } else { Confidence::Likely };
+    let mut f = Finding::new(RULE.cause.id, Severity::Error, confidence, title);
+    f.why = "The ends of a connection must use the same network: a plugin and the built-in one do not understand each other's handshake. The plugin is missing on some nodes, or NCCL_NET or NCCL_NET_PLUGIN did not reach them.".to_owned();
+    f.hosts = vec![one.1.to_owned(), other.1.to_owned()];
+    f.evidence = vec![one.2, other.2];
+    finish(&mut f, None);
     Some(f)
 }
 

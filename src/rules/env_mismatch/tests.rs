@@ -66,6 +66,16 @@ fn p2p_differs_between_nodes_without_harm() {
 }
 
 #[test]
+fn two_rdma_networks_in_one_communicator() {
+    let closed = "socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer 192.0.2.1<7>";
+    let (a, b) = (rank("alpha", 0, &[]).replace("network IB", "network IBext_v8"), rank("beta", 1, &[closed]));
+    let f = find(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap();
+    assert_eq!((f.confidence, f.title.as_str()), (Confidence::Likely, "beta uses the network IB, alpha uses IBext_v8"));
+    let same = rank("alpha", 0, &[]);
+    assert!(find(&[("rank0.log", &same), ("rank1.log", &b)]).is_none());
+}
+
+#[test]
 fn a_plugin_on_one_node() {
     let a = "alpha:1:1 [0] NCCL INFO Plugin Path : /opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so\n";
     let b = "beta:2:2 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.\n";

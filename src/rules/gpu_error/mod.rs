@@ -102,7 +102,7 @@ fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
             let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error")
                 || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
             let text = hit.get("text").unwrap_or_else(|| hit.text());
-            let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.contains(words)).filter(|_| gpu_text)?;
+            let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.to_ascii_lowercase().contains(&words.to_ascii_lowercase())).filter(|_| gpu_text)?;
             Some(Fault { hit, meaning: (*meaning).to_owned(), hardware: *hardware, confidence: Confidence::Certain })
         })
         .collect()
@@ -115,16 +115,47 @@ fn bare(ask: Ask<'_>) -> Option<Fault<'_>> {
     if teardown::origin(ask).is_some_and(|o| !matches!(o.entry.kind.as_str(), "cuda.failure" | "torch.cuda_error" | "cuda.alloc_failed")) {
         return None;
     }
-    if let Some(first) = calls.first() {
-        let text = first.get("text")?;
-        let vague = ["initialization error", "invalid resource handle", "invalid device ordinal", "invalid argument", "unhandled"];
-        let in_nvls = first.entry.first.file.contains("nvls");
-        let fits = vague.iter().any(|w| text.contains(w)) && (!in_nvls || text.contains("initialization error"));
-        let meaning = format!("a CUDA call failed with '{text}'");
-        return fits.then_some(Fault { hit: *first, meaning, hardware: false, confidence: Confidence::Possible });
+    if let Some(first) = calls.iter().copied().chain(unknown_calls(ask)).find(|h| !has_its_own_cause(ask, h)) {
+        let text = first.get("text").unwrap_or_else(|| first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t));
+        let meaning = format!("a GPU runtime call failed with '{}'", text.trim_matches('\''));
+        return Some(Fault { hit: first, meaning, hardware: false, confidence: Confidence::Possible });
+    }
+    if !calls.is_empty() {
+        return None;
     }
     let hit = ask.any_of(&["torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error", "app.exception"]).into_iter().find(|h| is_unhandled(h.text()))?;
     Some(Fault { hit, meaning: "a CUDA or HIP call failed and the log does not hold its text".to_owned(), hardware: false, confidence: Confidence::Possible })
+}
+
+/// WARNs of calls in words that no row knows.
+fn unknown_calls(ask: Ask<'_>) -> impl Iterator<Item = Hit<'_>> {
+    ask.hits("warn.unknown").into_iter().filter(|h| ["Cuda failure", "CUDA failure", "HIP failure"].iter().any(|w| h.text().contains(w)))
+}
+
+/// Texts that other rules read.
+fn has_its_own_cause(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    const WORDS: [&str; 16] = [
+        "out of memory",
+        "OUT_OF_MEMORY",
+        "ALLOC_FAILED",
+        "no kernel image",
+        "invalid device function",
+        "no CUDA-capable device",
+        "no ROCm-capable device",
+        "No CUDA GPUs",
+        "present state",
+        "peer access",
+        "exclusive",
+        "busy or unavailable",
+        "shutting down",
+        "driver shut",
+        "NVIDIA driver",
+        "invalid device pointer",
+    ];
+    let file = hit.entry.first.file.as_str();
+    let place = (file.contains("nvls") && !hit.text().contains("initialization error")) || (file.ends_with("p2p.cc") && hit.text().contains("HIP failure"));
+    let elsewhere = hit.text().contains("invalid device ordinal") && !file.is_empty() && ask.has("gpu.duplicate");
+    place || elsewhere || super::driver_mismatch::names_driver(hit.text()) || WORDS.iter().any(|w| hit.text().contains(w))
 }
 
 fn is_unhandled(text: &str) -> bool {
@@ -144,6 +175,10 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
     let who = if ranks.is_empty() { String::new() } else { format!("{}: ", ranks_text(&ranks)) };
     let title = capital(&format!("{who}{}", first.meaning));
     let mut finding = Finding::new("gpu-error", Severity::Error, best, title.chars().take(100).collect::<String>());
+    if rocm::left_to_several_radeons(ask, &first.hit) {
+        // The engine ignores this where the other rule does not speak up.
+        finding.caused_by = Some("rccl-sdma-rdna");
+    }
     finding.why = reason(first, best);
     finding.hosts = hosts_of(&[first.hit]);
     finding.ranks = ranks;
@@ -230,6 +265,18 @@ mod tests {
         )]);
         let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
         assert!(f.title.contains("79") && !f.title.contains("45"), "{}", f.title);
+    }
+
+    #[test]
+    fn a_failed_call_without_a_known_reason_is_possible() {
+        for text in [
+            "h1:1:2 [0] misc/strongstream.cc:395 NCCL WARN Cuda failure 717 'operation not supported on global/shared address space'\n",
+            "h1:1:2 [0] /build/rccl/hipify/src/enqueue.cc:395 NCCL WARN HIP failure 98 'invalid handle'\n",
+        ] {
+            let a = analyze_texts(&[("rank0.log", text)]);
+            let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
+            assert_eq!(f.confidence, Confidence::Possible);
+        }
     }
 
     #[test]

@@ -35,6 +35,11 @@ pub fn faults(ask: Ask<'_>) -> Vec<Fault<'_>> {
         .collect()
 }
 
+/// An aperture violation in a run over several Radeon cards: the path between them comes before the card.
+pub fn left_to_several_radeons(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    hit.entry.kind == "rocm.aperture_violation" && several_radeons(ask)
+}
+
 fn meaning(hit: &Hit<'_>, copy_engine: bool) -> Option<(String, bool)> {
     let device = hit.get("device").map_or_else(String::new, |d| format!(" on {d}"));
     let engine = if copy_engine { " by the copy engine (SDMA; HSA_ENABLE_SDMA=0 tests that)" } else { "" };

@@ -84,9 +84,7 @@ pub(super) fn works_without(ask: Ask<'_>) -> Option<Finding> {
     };
     let over = |c: &crate::job::Comm, test: &dyn Fn(&str) -> bool| c.members.iter().any(|m| job.comm_log(m).channels.iter().any(|ch| test(&ch.via)));
     let ended = |c: &crate::job::Comm| c.members.iter().any(|m| job.comm_log(m).end.as_ref().is_some_and(|(aborted, _)| !aborted));
-    let finished = |c: &crate::job::Comm| {
-        ended(c) || c.members.iter().any(|m| job.procs[m.proc].log.ledger.iter().any(|e| crate::event::tables::PROOF_OF_COLLECTIVE.contains(&e.kind.as_str())))
-    };
+    let finished = |c: &crate::job::Comm| ended(c) || c.members.iter().any(|m| job.procs[m.proc].log.ledger.iter().any(|e| waiting::finished_one(ask, e)));
     let candidates = || job.comms.iter().filter(|c| !c.is_child && !c.spans_nodes && c.nranks.is_some_and(|n| n > 1));
     let good = candidates().find(|c| c.members.iter().all(|m| off(m.proc)) && !over(c, &|v| v.starts_with("P2P")) && finished(c))?;
     let bad = candidates().find(|c| {

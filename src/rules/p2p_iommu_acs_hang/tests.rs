@@ -110,7 +110,7 @@ fn ranks_that_end_while_connecting_are_possible_and_a_cut_is_not() {
     let f = found(&both("P2P/IPC", 131_072, &|_| String::new())).expect("connecting");
     assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Possible));
     let cut: Vec<(&str, String)> =
-        both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).map(|l| format!("{l}\n")).collect())).collect();
+        both("P2P/IPC", 131_072, &|_| String::new()).into_iter().map(|(n, t)| (n, t.lines().filter(|l| !l.contains("Channel 01/0")).flat_map(|l| [l, "\n"]).collect())).collect();
     assert!(found(&cut).is_none(), "the second channel was not printed yet");
 }
 
@@ -136,4 +136,15 @@ fn of_two_runs_the_one_without_p2p_works() {
     }
     let f = found(&logs).expect("two runs");
     assert_eq!(f.confidence, Confidence::Certain);
+}
+
+#[test]
+fn the_executors_queue_is_no_proof_that_nccl_started() {
+    let queue =
+        "(EngineCore_DP0 pid=212) INFO 03-15 20:03:40 [shm_broadcast.py:289] vLLM message queue communication handle: Handle(local_reader_ranks=[0, 1], remote_addr_ipv6=False)\n";
+    let next = "INFO 03-15 20:03:49 [pynccl.py:70] vLLM is using nccl==2.27.3\n";
+    let found = |text: &str| analyze_texts(&[("vllm.log", text)]).findings.iter().any(|f| f.id == "p2p-iommu-acs-hang");
+    assert!(found(&format!("{queue}{next}")));
+    let workers = "INFO 03-15 20:03:52 [shm_broadcast.py:289] vLLM message queue communication handle: Handle(local_reader_ranks=[1], remote_addr_ipv6=False)\n";
+    assert!(!found(&format!("{queue}{next}{workers}")));
 }

@@ -59,3 +59,11 @@ fn peers_are_read_in_all_their_forms() {
     assert_eq!(address("2001:db8::7<1>").as_deref(), Some("2001:db8::7"));
     assert_eq!(address("<>"), None);
 }
+
+#[test]
+fn a_store_that_goes_at_the_end_is_no_alarm() {
+    let gone = "[rank1]:[W1016 00:45:40.2 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=102, addr=[n1]:55672, remote=[n0]:29500): Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?\n[rank1]:[W1016 00:45:40.3 ProcessGroupNCCL.cpp:1781] [PG ID 0 PG GUID 0(default_pg) Rank 1] Failed to check the \"should dump\" flag on TCPStore, (maybe TCPStore server has shut down too early), with error: Failed to recv, got 0 bytes.\n";
+    assert_eq!(find(&[("job.log", gone)]).unwrap().severity, crate::rules::Severity::Info);
+    let failed = format!("{gone}  exitcode  : 1 (pid: 99)\n");
+    assert_eq!(find(&[("job.log", &failed)]).unwrap().severity, crate::rules::Severity::Error);
+}

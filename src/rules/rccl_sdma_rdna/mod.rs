@@ -190,7 +190,7 @@ fn aperture(ask: Ask<'_>) -> Option<Finding> {
     if !rccl || count(ask) < 2 || !matches!(cards(ask), Cards::Gfx12 | Cards::Rdna) {
         return None;
     }
-    let mut finding = claim(ask, Severity::Warning, Confidence::Possible, "A GPU kernel used a bad address in a run over several Radeon cards".to_owned());
+    let mut finding = claim(ask, Severity::Error, Confidence::Possible, "A GPU kernel used a bad address in a run over several Radeon cards".to_owned());
     finding.why = "The violation comes from a shader, not from the copy engine: a pointer that was never mapped, for instance a peer's memory over P2P, or a fault of the program's own kernels. If the same job runs on one card, the path between the cards is to blame.".to_owned();
     finding.ranks = super::query::ranks_of(&proof);
     finding.evidence = proof.iter().take(4).map(Hit::evidence).collect();

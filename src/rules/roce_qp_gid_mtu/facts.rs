@@ -157,6 +157,14 @@ impl<'a> Facts<'a> {
         ib::silent_peer(self.ask, &hits)
     }
 
+    /// Ranks of two hosts got no answer, or gave up in good order, so both sides were alive.
+    pub fn both_sides(&self) -> bool {
+        let unanswered = self.failures.iter().filter(|f| f.what == What::NoAnswer).map(|f| f.hit.host());
+        let ended = self.ask.procs().filter(|(_, p)| p.log.comms.iter().any(|c| c.end.is_some())).map(|(_, p)| p.host.as_str());
+        let hosts: BTreeSet<&str> = unanswered.chain(ended).filter(|h| !h.is_empty()).collect();
+        hosts.len() > 1
+    }
+
     /// Only transfers failed; connecting went well.
     pub fn only_unanswered(&self) -> bool {
         self.failures.iter().all(|f| f.what == What::NoAnswer)

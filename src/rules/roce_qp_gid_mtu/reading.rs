@@ -289,6 +289,10 @@ fn doubt(facts: &Facts<'_>, reading: &mut Reading) {
         reading.confidence = Confidence::Possible;
         reading.why.push_str(" Data had passed before, so the addresses were right at the start: look for a link event, an overloaded or lossy fabric, settings that differ between the ranks, or a rank that ended.");
     } else {
+        // A dead process complains of nobody: where only one side speaks, the other may be gone.
+        if reading.fault == Fault::NoAnswer && !facts.both_sides() {
+            reading.confidence = Confidence::Possible;
+        }
         reading.why.push_str(" If a rank died about half a minute earlier, that is the cause instead; its log tells.");
     }
 }

@@ -183,3 +183,11 @@ fn texts_of_all_versions_and_plugins() {
         assert!(found(&[("rank0.log", &format!("{text}\n"))]).is_some(), "{text}");
     }
 }
+
+#[test]
+fn silence_that_one_side_reports_may_be_a_dead_peer() {
+    let a = start("alpha", 0, "RoCE") + &completion("alpha", "10.0.0.2", MAPPED);
+    let b = start("beta", 1, "RoCE") + &completion("beta", "10.0.0.1", MAPPED);
+    assert_eq!(found(&[("rank0.log", &a)]).unwrap().confidence, Confidence::Possible);
+    assert_eq!(found(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap().confidence, Confidence::Likely);
+}

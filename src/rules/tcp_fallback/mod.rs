@@ -54,7 +54,14 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         }
     }
     let case = best.or_else(|| by_interfaces(ask));
-    case.map(|c| c.finding()).into_iter().collect()
+    case.map(|c| c.finding()).filter(|f| f.confidence < Confidence::Possible || ran(ask)).into_iter().collect()
+}
+
+/// Ranks met, or nothing kept them from it. A network that was merely chosen before the bootstrap failed carried
+/// nothing, and to guess that it is a slow one helps nobody.
+fn ran(ask: Ask<'_>) -> bool {
+    ask.procs().any(|(p, _)| network::bootstrapped(ask, p))
+        || (ask.under("bootstrap.").iter().all(|h| h.entry.kind == "bootstrap.using") && ask.under("socket.").iter().all(|h| h.entry.kind == "socket.using"))
 }
 
 fn case_of<'a>(ask: Ask<'a>, comm: &'a Comm, choice: &Choice<'a>) -> Case<'a> {

@@ -99,3 +99,15 @@ fn only_the_list_of_interfaces_is_left() {
     let f = found(&[("a.log".to_owned(), line("alpha", 1)), ("b.log".to_owned(), line("beta", 2))]).unwrap();
     assert_eq!((f.severity, f.confidence), (Severity::Warning, Confidence::Likely));
 }
+
+#[test]
+fn a_network_that_carried_nothing_is_no_slow_path() {
+    let rank = |host: &str, rank: u32, tail: &str| {
+        format!(
+            "{host}:7:7 [0] NCCL INFO Bootstrap: Using eth0:192.0.2.{rank}<0>\n{host}:7:8 [0] NCCL INFO Using network Socket\n{host}:7:8 [0] NCCL INFO ncclCommInitRank comm 0x1{rank} rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0x5a - Init START\n{tail}"
+        )
+    };
+    let failed = "beta:7:8 [0] misc/socket.cc:592 NCCL WARN socketStartConnect: connect to 192.0.2.0<4> failed : No route to host\n";
+    let list = analyze_texts(&[("rank0.log", &rank("alpha", 0, "")), ("rank1.log", &rank("beta", 1, failed))]).findings;
+    assert_eq!(list.iter().map(|f| f.id).collect::<Vec<_>>(), ["bootstrap-unreachable"]);
+}

@@ -1,0 +1,123 @@
+//! The decision tree: as a whole, the part that an analysis walked, and what decided a finding's path.
+
+use super::page::{Page, Palette, paint};
+use super::quote;
+use super::wrap::columns;
+use crate::report::{MIN_WIDTH, PROSE_WIDTH, clean};
+use crate::rules::tree::{Branch, Decision, End, LEAVES, NODES, Probe, Walk, leaf, node};
+use crate::rules::{Evidence, Finding};
+use std::io::{self, Write};
+
+/// Writes all questions with their probes and branches, and the leaves.
+pub fn whole(out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+    let width = width.max(MIN_WIDTH);
+    let palette = if color { Palette::colored() } else { Palette::plain() };
+    let mut page = Page { out, width, prose: width.min(PROSE_WIDTH), palette };
+    for (index, node) in NODES.iter().enumerate() {
+        if index > 0 {
+            page.blank()?;
+        }
+        page.raw(0, &paint(palette.bold, node.id))?;
+        page.para(2, "", palette.plain, node.question)?;
+        page.para(2, "logs:  ", palette.plain, node.log)?;
+        probes(&mut page, 2, node.probes)?;
+        branches(&mut page, 2, node.branches)?;
+    }
+    for leaf in LEAVES {
+        page.blank()?;
+        page.raw(0, &paint(palette.bold, leaf.id))?;
+        page.para(2, "cause: ", palette.plain, leaf.cause)?;
+        page.para(2, "mend:  ", palette.plain, leaf.remedy)?;
+    }
+    Ok(())
+}
+
+fn probes(page: &mut Page, indent: usize, probes: &[Probe]) -> io::Result<()> {
+    let palette = page.palette;
+    for probe in probes {
+        let command = paint(palette.info, probe.command);
+        page.raw(indent, &format!("probe: {command}"))?;
+        page.para(indent + 7, "", palette.plain, &format!("{}.", probe.look))?;
+    }
+    Ok(())
+}
+
+fn branches(page: &mut Page, indent: usize, branches: &[Branch]) -> io::Result<()> {
+    let palette = page.palette;
+    for branch in branches {
+        page.para(indent, "- ", palette.plain, branch.answer)?;
+        page.para(indent + 2, "shown by: ", palette.plain, branch.outcome)?;
+        page.para(indent + 2, "then: ", palette.bold, &target(branch.next))?;
+    }
+    Ok(())
+}
+
+fn target(id: &str) -> String {
+    leaf(id).map_or_else(|| id.to_owned(), |l| format!("{id} ({})", l.cause))
+}
+
+/// The walk of an analysis, opened where the evidence stopped.
+pub fn walked(page: &mut Page, walk: &Walk) -> io::Result<()> {
+    let palette = page.palette;
+    page.heading("Decision tree")?;
+    for decision in &walk.decisions {
+        page.raw(0, decision.node)?;
+        step(page, 2, decision)?;
+    }
+    page.raw(0, &paint(palette.bold, walk.at))?;
+    page.para(2, "", palette.plain, &walk.why)?;
+    if let Some(leaf) = leaf(walk.at) {
+        return page.para(2, "mend:  ", palette.plain, leaf.remedy);
+    }
+    let Some(node) = node(walk.at).filter(|_| walk.end == End::Open) else { return Ok(()) };
+    page.para(2, "", palette.plain, node.question)?;
+    probes(page, 2, node.probes)?;
+    branches(page, 2, node.branches)
+}
+
+fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
+    let palette = page.palette;
+    page.para(indent, "> ", palette.plain, decision.answer)?;
+    if let Some(line) = &decision.evidence {
+        proof(page, indent + 2, line)
+    } else {
+        page.para(indent + 2, "", palette.warning, "Not decided by the log.")?;
+        probes(page, indent + 2, decision.probes)?;
+        for branch in decision.outcomes {
+            page.para(indent + 2, "- ", palette.plain, &format!("{}: {}.", target(branch.next), branch.outcome))?;
+        }
+        Ok(())
+    }
+}
+
+/// `file:line  text`
+pub fn proof(page: &mut Page, indent: usize, line: &Evidence) -> io::Result<()> {
+    let place = format!("{}:{}", clean(&line.file), line.line);
+    let shown = paint(page.palette.dim, &place);
+    let room = page.width.saturating_sub(indent + columns(&place) + 2);
+    let text = quote(&line.text, room);
+    if !text.ends_with('…') {
+        return page.raw(indent, &format!("{shown}  {text}"));
+    }
+    page.raw(indent, &shown)?;
+    let text = quote(&line.text, page.width.saturating_sub(indent + 2));
+    page.raw(indent + 2, &text)
+}
+
+/// A finding's path: one line, and what decided each branch.
+pub fn path(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    let dim = page.palette.dim;
+    if finding.path.len() > 1 {
+        page.para(3, "path:   ", dim, &finding.path.join(" > "))?;
+    }
+    finding.decisions.iter().try_for_each(|d| {
+        if let Some(line) = &d.evidence {
+            // The line itself stands among the evidence or in --tree; its place is enough here.
+            page.para(5, "", dim, &format!("{}: {} ({}:{})", d.node, d.answer, line.file, line.line))
+        } else {
+            let commands: Vec<String> = d.probes.iter().map(|p| format!("`{}`", p.command)).collect();
+            page.para(5, "", dim, &format!("{}: {}: not decided by the log; {} decides:", d.node, d.answer, commands.join(" or ")))?;
+            d.outcomes.iter().try_for_each(|b| page.para(7, "- ", dim, &format!("{}: {}", target(b.next), b.outcome)))
+        }
+    })
+}
