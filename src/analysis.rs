@@ -9,7 +9,7 @@ mod refine;
 use crate::digest::{Digest, Folder, Parsed, map, map_with};
 use crate::event::UserPatterns;
 use crate::expect::Expectations;
-use crate::input::{self, Block, Encoding, FileBlocks, Source, Span, StreamBlocks};
+use crate::input::{self, Block, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
 use crate::job::{Job, Vantage};
 use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
@@ -29,6 +29,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a block; 0 chooses the default. Does not change the result.
     pub block_size: usize,
+    /// Most decoded bytes of one compressed input or pipe; 0 for no limit.
+    pub max_bytes: u64,
     /// What the job is held to.
     pub expect: Expectations,
     /// Compressed files may be read a second time to name the first differing call; plain files always may.
@@ -121,7 +123,7 @@ fn reopen(path: &str, offset: u64, compressed: bool) -> Option<refine::Bytes> {
 /// Reads the inputs into a digest.
 pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Problem>) {
     let resolved = input::resolve(&options.inputs);
-    let mut feed = Feed::new(resolved.sources, options.block_size, progress);
+    let mut feed = Feed::new(resolved.sources, options, progress);
     feed.problems = resolved.problems;
     feed.patterns = options.patterns();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
@@ -131,6 +133,9 @@ pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Proble
     }
     feed.finish()
 }
+
+/// Blocks of pipes and compressed files that wait to be parsed.
+const WAITING: usize = 4;
 
 /// A buffer with the arena of its records.
 #[derive(Default)]
@@ -155,15 +160,25 @@ struct Done<'a> {
     error: Option<io::Error>,
 }
 
-/// What is being read.
-enum Open {
-    Blocks(FileBlocks),
-    Stream(StreamBlocks),
+/// Streams that one running reader fills: an archive fills several in turn.
+struct Pumping {
+    /// Name of the source.
+    name: String,
+    /// Members are named behind it.
+    archive: bool,
+    /// Where its blocks go.
+    stream: Option<usize>,
 }
 
 struct Feed<'p> {
     sources: std::vec::IntoIter<Source>,
-    open: Option<(usize, Open)>,
+    /// The plain file whose blocks are handed out.
+    open: Option<(usize, FileBlocks)>,
+    pumps: Pumps,
+    /// By the number of the reader.
+    pumping: Vec<Pumping>,
+    /// An archive is being read: what it holds comes before the next source's streams.
+    archive: bool,
     folders: Mutex<Vec<Folder>>,
     bytes: Vec<u64>,
     binary: Vec<bool>,
@@ -174,17 +189,21 @@ struct Feed<'p> {
 }
 
 impl<'p> Feed<'p> {
-    fn new(sources: Vec<Source>, block_size: usize, progress: &'p dyn Progress) -> Self {
+    fn new(sources: Vec<Source>, options: &Options, progress: &'p dyn Progress) -> Self {
         let total = sources.iter().map(|s| if let Source::File(p) = s { p.metadata().map_or(0, |m| m.len()) } else { 0 }).sum();
         progress.total(total);
+        let block_size = if options.block_size == 0 { input::BLOCK_SIZE } else { options.block_size };
         Self {
             sources: sources.into_iter(),
             open: None,
+            pumps: Pumps::new(WAITING, block_size, options.max_bytes),
+            pumping: Vec::new(),
+            archive: false,
             folders: Mutex::new(Vec::new()),
             bytes: Vec::new(),
             binary: Vec::new(),
             problems: Vec::new(),
-            block_size: if block_size == 0 { input::BLOCK_SIZE } else { block_size },
+            block_size,
             progress,
             patterns: None,
         }
@@ -221,52 +240,106 @@ impl<'p> Feed<'p> {
 
     fn next_task(&mut self, buffer: &mut Vec<u8>) -> Option<Task> {
         loop {
-            match &mut self.open {
-                None => {
-                    let source = self.sources.next()?;
-                    self.open_source(&source);
+            let most = rayon::current_num_threads();
+            while self.open.is_none() && !self.archive && self.pumps.running() < most {
+                let Some(source) = self.sources.next() else { break };
+                self.open_source(&source);
+            }
+            let idle = self.open.is_none();
+            if let Some((number, piece)) = self.pumps.next(idle) {
+                if let Some(task) = self.take(number, piece, buffer) {
+                    return Some(task);
                 }
-                Some((stream, Open::Blocks(blocks))) => {
-                    if let Some(block) = blocks.next() {
-                        return Some(Task::Read { stream: *stream, block });
-                    }
-                    self.open = None;
+            } else if let Some((stream, blocks)) = &mut self.open {
+                if let Some(block) = blocks.next() {
+                    return Some(Task::Read { stream: *stream, block });
                 }
-                Some((stream, Open::Stream(blocks))) => {
-                    let stream = *stream;
-                    let next = blocks.next(buffer);
-                    self.bytes[stream] = blocks.bytes();
-                    match next {
-                        Ok(Some(span)) => return Some(Task::Ready { stream, span }),
-                        Ok(None) => self.open = None,
-                        Err(error) => {
-                            self.open = None;
-                            let text = format!("could be read only up to byte {} ({error}); what came before was analysed, fetch the file again for the rest", self.bytes[stream]);
-                            self.fail(stream, text);
-                        }
+                self.open = None;
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// Takes what a reader sent.
+    fn take(&mut self, number: usize, piece: Pumped, buffer: &mut Vec<u8>) -> Option<Task> {
+        match piece {
+            Pumped::Member(name) => {
+                let name = format!("{}!{name}", self.pumping[number].name);
+                self.pumping[number].stream = Some(self.add_stream(name, false, 0));
+            }
+            Pumped::Block(block, span) => {
+                self.pumps.give_back(std::mem::replace(buffer, block));
+                return Some(Task::Ready { stream: self.pumping[number].stream?, span });
+            }
+            Pumped::End(bytes, problem) => {
+                if let Some(stream) = self.pumping[number].stream {
+                    self.bytes[stream] = bytes;
+                    if let Some(text) = problem {
+                        self.fail(stream, text);
                     }
                 }
             }
+            Pumped::Closed(problem) => {
+                let pumping = &self.pumping[number];
+                self.archive &= !pumping.archive;
+                if let Some(text) = problem {
+                    self.problems.push(Problem { path: pumping.name.clone(), text });
+                }
+            }
         }
+        None
     }
 
     fn open_source(&mut self, source: &Source) {
         let name = source.name();
         let opened = match source {
-            Source::Stdin => Ok((Open::Stream(StreamBlocks::new(Box::new(io::stdin()), self.block_size)), false, 0)),
-            Source::File(path) => open_file(path, self.block_size),
+            Source::Stdin => self.start(Box::new(io::stdin()), name.clone()),
+            Source::File(path) => self.open_file(path, &name),
         };
-        match opened {
-            Ok((open, binary, len)) => {
-                let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let stream = folders.len();
-                folders.push(Folder::new(stream as u32, name));
-                self.bytes.push(len);
-                self.binary.push(binary);
-                self.open = Some((stream, open));
-            }
-            Err(error) => self.problems.push(Problem { path: name, text: format!("cannot be read ({error}); check that it is a file and that you may read it") }),
+        if let Err(error) = opened {
+            self.problems.push(Problem { path: name, text: format!("cannot be read ({error}); check that it is a file and that you may read it") });
         }
+    }
+
+    /// Opens a file: blocks that the workers read themselves where its bytes are its text.
+    fn open_file(&mut self, path: &std::path::Path, name: &str) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            // A pipe: what was read to look at it could not be read again.
+            return self.start(Box::new(file), name.to_owned());
+        }
+        let mut head = vec![0; 4096];
+        let n = input::read_up_to(&mut file, &mut head)?;
+        head.truncate(n);
+        if input::sniff(&head[..n.min(64)]) != Encoding::Plain || input::is_tar(&head) {
+            file.rewind()?;
+            return self.start(Box::new(file), name.to_owned());
+        }
+        let len = meta.len();
+        let stream = self.add_stream(name.to_owned(), looks_binary(&head), len);
+        self.open = Some((stream, FileBlocks::new(file, len, self.block_size)));
+        Ok(())
+    }
+
+    /// Starts a reader.
+    fn start(&mut self, raw: Box<dyn Read + Send>, name: String) -> io::Result<()> {
+        let (number, archive) = self.pumps.start(raw)?;
+        debug_assert_eq!(number, self.pumping.len());
+        let stream = if archive { None } else { Some(self.add_stream(name.clone(), false, 0)) };
+        self.archive |= archive;
+        self.pumping.push(Pumping { name, archive, stream });
+        Ok(())
+    }
+
+    fn add_stream(&mut self, name: String, binary: bool, len: u64) -> usize {
+        let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let stream = folders.len();
+        folders.push(Folder::new(stream as u32, name));
+        self.bytes.push(len);
+        self.binary.push(binary);
+        stream
     }
 
     fn fail(&mut self, stream: usize, text: String) {
@@ -324,26 +397,6 @@ fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress, patterns: Option<
     progress.advance(span.bytes);
     let parsed = map_with(&slot.buffer[range], &slot.arena, patterns);
     Some(Done { stream, span, parsed, error })
-}
-
-fn open_file(path: &std::path::Path, block_size: usize) -> io::Result<(Open, bool, u64)> {
-    let mut file = File::open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        // A pipe: what was read to look at it could not be read again.
-        return Ok((Open::Stream(StreamBlocks::new(Box::new(file), block_size)), false, 0));
-    }
-    let mut head = vec![0; 4096];
-    let n = input::read_up_to(&mut file, &mut head)?;
-    head.truncate(n);
-    let encoding = input::sniff(&head[..n.min(64)]);
-    let binary = encoding == Encoding::Plain && looks_binary(&head);
-    if encoding == Encoding::Plain {
-        let len = meta.len();
-        return Ok((Open::Blocks(FileBlocks::new(file, len, block_size)), binary, len));
-    }
-    let whole: Box<dyn Read + Send> = Box::new(io::Cursor::new(head).chain(file));
-    Ok((Open::Stream(StreamBlocks::new(input::decoder(encoding, whole)?, block_size)), false, 0))
 }
 
 /// More than a tenth of the first bytes are control bytes that no log holds.

@@ -101,3 +101,48 @@ proptest! {
         prop_assert!(serde_json::from_slice::<serde_json::Value>(&out).is_ok());
     }
 }
+
+/// Lines of a few threads that say the same again and again, some unknown. Lines without a header are left out: one may be the rest of an
+/// unknown record, which is put together within a block only.
+fn chatter() -> impl Strategy<Value = String> {
+    let messages = [
+        "Using network IB",
+        "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",
+        "Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM",
+        "ncclCommInitRank comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1a000 commId 0xabc - Init START",
+        "ncclCommInitRank comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1a000 commId 0xabc - Init COMPLETE",
+        "comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1a000 - Destroy COMPLETE",
+        "AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 op 0 root 0 comm 0x7f1 [nranks=2] stream 0x3",
+        "AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x2 count 5 datatype 7 op 0 root 0 comm 0x7f2 [nranks=2] stream 0x3",
+        "NET/IB : No device found.",
+        "NCCL_DEBUG set by environment to INFO.",
+        "Connected all rings",
+        "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
+        "threadThresholds 8/8/64 | 16/8/64 | 512 | 512",
+        "something that nobody knows",
+        "something that nobody knows \r",
+    ];
+    let prefixes =
+        ["node1:10:11 [0] NCCL INFO ", "node1:10:12 [0] NCCL INFO ", "[1,1]<stdout>:node1:20:21 [1] NCCL INFO ", "node1:20:21 [1] NCCL INFO ", "node1:10:11 [0] NCCL WARN "];
+    let line = (proptest::sample::select(prefixes.to_vec()), proptest::sample::select(messages.to_vec()));
+    proptest::collection::vec(line, 1..160).prop_map(|lines| lines.iter().flat_map(|(prefix, message)| [*prefix, *message, "\n"]).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// What is read once a block must be what is read line by line: blocks of one line remember nothing.
+    #[test]
+    fn a_repeated_message_counts_like_every_other(text in chatter(), size in 1usize..3000) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("log");
+        std::fs::write(&path, &text).expect("writable");
+        let digest = |block_size: usize| {
+            let options = Options { inputs: vec![path.display().to_string()], threads: 2, block_size, ..Options::default() };
+            format!("{:#?}", ncclog::analysis::digest(&options, &Silent).0)
+        };
+        let reference = digest(1);
+        prop_assert_eq!(digest(size), reference.clone());
+        prop_assert_eq!(digest(0), reference);
+    }
+}

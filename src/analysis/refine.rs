@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 
 /// A reader of decoded bytes.
-pub type Bytes = Box<dyn Read + Send>;
+pub type Bytes = Box<dyn Read>;
 
 /// Opens a stream again at a byte offset of its decoded bytes; `None` where that is not possible.
 pub type Reopen<'a> = dyn Fn(&Job, u32, u64) -> Option<Bytes> + 'a;
@@ -78,7 +78,7 @@ fn first_difference(job: &Job, found: &Divergence, reopen: &Reopen<'_>) -> Optio
 
 /// The collectives of one process on one communicator, read again from a checkpoint on.
 struct Calls<'a> {
-    blocks: StreamBlocks,
+    blocks: StreamBlocks<'static>,
     buffer: Vec<u8>,
     ready: VecDeque<KeptCall>,
     /// Offset at which the reader began, and line ends before the next block.

@@ -125,6 +125,9 @@ pub struct AnalyzeArgs {
     /// Threads that parse; 0 takes one a core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
+    /// Most decoded bytes of one compressed file or pipe (500M, 20G); the rest is not read
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_bytes: Option<u64>,
     /// Columns of the text report instead of the terminal's
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=1000))]
     pub width: Option<u16>,
@@ -205,6 +208,22 @@ pub struct ColorArg {
     /// Colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
+}
+
+/// A number of bytes with K, M, G or T behind it, powers of 1000.
+fn size(text: &str) -> Result<u64, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let digits = upper.trim_end_matches(['K', 'M', 'G', 'T', 'B']);
+    let power = match &upper[digits.len()..] {
+        "" | "B" => 0,
+        "K" | "KB" => 1,
+        "M" | "MB" => 2,
+        "G" | "GB" => 3,
+        "T" | "TB" => 4,
+        _ => return Err("write a number with K, M, G or T behind it, such as 20G".to_owned()),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1000u64.pow(power))).filter(|n| *n > 0);
+    bytes.ok_or_else(|| "write a number with K, M, G or T behind it, such as 20G".to_owned())
 }
 
 #[cfg(test)]

@@ -96,8 +96,8 @@ fn once(names: &[String], kinds: &Kinds) -> Result<u8> {
     Ok(if trouble { exit::TROUBLE } else { exit::OK })
 }
 
-fn open(source: &Source) -> io::Result<Box<dyn Read + Send>> {
-    let mut raw: Box<dyn Read + Send> = match source {
+fn open(source: &Source) -> io::Result<Box<dyn Read>> {
+    let mut raw: Box<dyn Read> = match source {
         Source::Stdin => Box::new(io::stdin()),
         Source::File(path) => Box::new(File::open(path)?),
     };

@@ -1,7 +1,7 @@
 //! The ordered half: folds a stream's blocks into its processes.
 
 use super::comm::MAX_CHANNELS;
-use super::map::{Call, Item, Parsed, Place, SeenSource};
+use super::map::{Call, Item, Parsed, Place, Repeat, SeenSource};
 use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
@@ -99,19 +99,23 @@ impl Folder {
             self.open = span.open_end;
         }
         self.info.nccl_lines += parsed.nccl_records;
-        self.info.events += (parsed.items.len() + parsed.calls.len()) as u64;
+        self.info.events += (parsed.items.len() + parsed.calls.len()) as u64 + parsed.merged;
         self.info.last_time = self.info.last_time.max(parsed.last_time);
         if let Some(last) = &parsed.last {
             self.info.last = Some(base.sample(last));
         }
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();
-        for item in &parsed.items {
+        let mut late = AHashMap::new();
+        for (i, item) in parsed.items.iter().enumerate() {
             while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (item.place.line, item.place.offset)) {
                 self.call(call, &parsed.sources, &sources, base);
             }
-            self.item(item, &parsed.sources, &sources, base);
+            if let Some(touched) = self.item(item, parsed, &sources, base) {
+                late.insert(touched, i);
+            }
         }
+        self.touch_late(&late, parsed, base);
         for call in calls {
             self.call(call, &parsed.sources, &sources, base);
         }
@@ -130,6 +134,8 @@ impl Folder {
     pub fn finish(mut self, bytes: u64) -> (StreamInfo, Vec<Process>) {
         self.info.bytes = bytes;
         self.info.lines = self.lines + u64::from(self.open);
+        // A block makes the processes of its headers first; their order must not depend on where it was cut.
+        self.processes.sort_by_key(|p| p.first.at);
         self.processes.retain(|p| p.records > 0 || p.ledger.iter().next().is_some() || !p.settings.is_empty());
         (self.info, self.processes)
     }
@@ -207,23 +213,16 @@ impl Folder {
         Some(p)
     }
 
-    fn item(&mut self, item: &Item<'_>, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
-        let source = item.source.map(|s| &seen[s as usize]);
-        let process = match item.source {
+    /// Takes an item in; the process and communicator that it belongs to, if it belongs to one.
+    fn item(&mut self, item: &Item<'_>, parsed: &Parsed<'_>, sources: &[Option<usize>], base: Base) -> Option<(usize, usize)> {
+        let source = item.source.map(|s| &parsed.sources[s as usize]);
+        let p = match item.source {
             Some(s) => sources[s as usize],
             None => self.foreign(item, base),
-        };
-        let Some(p) = process else { return };
+        }?;
         let dev = source.and_then(|s| s.dev);
         let tid = thread(source);
-        let sample = || {
-            let mut sample = base.sample(&item.place);
-            sample.tid = tid;
-            sample.level = item.level.map(Into::into);
-            sample.file = lossy(item.file, 120);
-            sample.repeated = item.wrap.repeated;
-            sample
-        };
+        let sample = || sample(item, &item.place, tid, base);
         match item.event {
             Event::Version(v) => {
                 self.processes[p].versions.insert((v.library, lossy(v.text, 80)));
@@ -238,15 +237,22 @@ impl Folder {
                     process.dropped += 1;
                 }
             }
-            Event::Init(init) => self.init(p, tid, dev, &init, &sample()),
-            Event::Channel(channel) => self.channel(p, tid, dev, &channel, &sample),
-            Event::Note(note) => self.note(p, tid, dev, &note, &sample),
+            Event::Init(init) => return Some((p, self.init(p, tid, dev, &init, &sample)?)),
+            Event::Channel(channel) => return Some((p, self.channel(p, tid, dev, &channel, &sample)?)),
+            Event::Note(note) => {
+                if !item.counted {
+                    let repeat = item.again.and_then(|i| parsed.repeats.get(i as usize));
+                    self.note(p, dev, &note, &|place| self::sample(item, place, tid, base), (&item.place, repeat));
+                }
+                return Some((p, self.stage(p, tid, dev, &note, &sample)?));
+            }
             Event::UnknownWarn => {
                 let template = template(item.msg);
                 self.add(p, "warn.unknown", dev, template, &sample);
             }
             Event::Collective(_) => {}
         }
+        None
     }
 
     fn add(&mut self, p: usize, kind: &str, dev: Option<u16>, key: String, sample: &dyn Fn() -> Sample) {
@@ -256,44 +262,59 @@ impl Folder {
         }
     }
 
-    fn note(&mut self, p: usize, tid: u32, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn() -> Sample) {
+    /// Counts a note, and the block's further records that say the same.
+    fn note(&mut self, p: usize, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn(&Place<'_>) -> Sample, (place, repeat): (&Place<'_>, Option<&Repeat<'_>>)) {
         let mut key = String::new();
-        let mut fields = Vec::new();
-        for (name, value, is_key) in note.fields.iter() {
-            let value = lossy(value, 160);
-            if is_key {
-                if !key.is_empty() {
-                    key.push('|');
-                }
-                key.push_str(&value);
+        for (_, value, _) in note.fields.iter().filter(|f| f.2) {
+            if !key.is_empty() {
+                key.push('|');
             }
-            fields.push((name.to_owned(), value));
+            key.push_str(&lossy(value, 160));
         }
-        let with_fields = || Sample { fields: fields.clone(), ..sample() };
         if note.shape.kind.starts_with("ras.") {
-            for (kind, key, fact) in self.report.see(note.shape.kind, with_fields()) {
+            for (kind, key, fact) in self.report.see(note.shape.kind, sample(place)) {
                 self.add(p, kind, dev, key, &|| fact.clone());
             }
             return;
         }
-        self.add(p, note.shape.kind, dev, key, &with_fields);
-        let Some(stage) = note.shape.stage else { return };
-        if stage < Stage::Network {
-            return;
+        let process = &mut self.processes[p];
+        let kind = note.shape.kind;
+        let again = repeat.map(|r| (key.clone(), r));
+        if !process.ledger.add(kind, dev, key, || sample(place)) {
+            process.dropped += 1 + repeat.map_or(0, |r| r.count);
+        } else if let Some((key, repeat)) = again {
+            let first = repeat.first.iter().take(repeat.count as usize).map(sample);
+            process.ledger.again(kind, dev, key, repeat.count, first, sample(&repeat.last));
         }
-        let Some(c) = self.comm_for_stage(p, tid, dev, stage) else { return };
+    }
+
+    /// What a note proves of its communicator.
+    fn stage(&mut self, p: usize, tid: u32, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
+        let stage = note.shape.stage.filter(|s| *s >= Stage::Network)?;
+        let c = self.comm_for_stage(p, tid, dev, stage)?;
         let comm = &mut self.processes[p].comms[c];
-        let sample = with_fields();
         comm.see(stage);
         if note.shape.kind == "init.ring_order" && comm.nranks.is_none() {
-            comm.nranks = sample.get("list").and_then(ring_size);
+            comm.nranks = note.fields.get("list").and_then(|list| ring_size(&lossy(list, 160)));
         }
         if stage == Stage::Network
-            && let Some(net) = sample.get("net")
+            && let Some(net) = note.fields.get("net")
         {
-            comm.net = Some((net.to_owned(), sample.clone()));
+            comm.net = Some((lossy(net, 160), sample()));
         }
-        touch(comm, &sample);
+        begin(comm, sample);
+        Some(c)
+    }
+
+    /// The last record of every communicator that the block told of.
+    fn touch_late(&mut self, late: &AHashMap<(usize, usize), usize>, parsed: &Parsed<'_>, base: Base) {
+        // Each writes to a place of its own: the order of the table does not matter.
+        #[allow(clippy::iter_over_hash_type)]
+        for ((p, c), i) in late {
+            let item = &parsed.items[*i];
+            let tid = thread(item.source.map(|s| &parsed.sources[s as usize]));
+            self.processes[*p].comms[*c].last = Some(sample(item, &item.place, tid, base));
+        }
     }
 
     /// The communicator that a line of thread `tid` belongs to; opened if none is under way there.
@@ -328,7 +349,7 @@ impl Folder {
         Some(c)
     }
 
-    fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: &Sample) {
+    fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
         let comms = &self.processes[p].comms;
         let by_ptr = comms.iter().rposition(|c| init.comm != 0 && c.ptr == init.comm && c.end.is_none());
         let pending = self.current.get(&(p, tid)).copied().filter(|c| comms[*c].ptr == 0 && comms[*c].complete.is_none());
@@ -339,7 +360,7 @@ impl Folder {
             Phase::Layout => by_ptr.or(pending),
             Phase::Destroy | Phase::Abort => by_ptr,
         };
-        let Some(c) = found.or_else(|| self.open(p, tid, dev)) else { return };
+        let c = found.or_else(|| self.open(p, tid, dev))?;
         self.current.insert((p, tid), c);
         let comm = &mut self.processes[p].comms[c];
         comm.ptr = init.comm;
@@ -359,23 +380,23 @@ impl Folder {
             comm.see(stage);
         }
         match init.phase {
-            Phase::Start => comm.start = Some(sample.clone()),
-            Phase::Complete => comm.complete = Some(sample.clone()),
-            Phase::Destroy => comm.end = Some((false, sample.clone())),
-            Phase::Abort => comm.end = Some((true, sample.clone())),
+            Phase::Start => comm.start = Some(sample()),
+            Phase::Complete => comm.complete = Some(sample()),
+            Phase::Destroy => comm.end = Some((false, sample())),
+            Phase::Abort => comm.end = Some((true, sample())),
             Phase::Layout | Phase::Named => {}
         }
-        touch(comm, sample);
+        begin(comm, sample);
+        Some(c)
     }
 
-    fn channel(&mut self, p: usize, tid: u32, dev: Option<u16>, line: &Channel<'_>, sample: &dyn Fn() -> Sample) {
+    fn channel(&mut self, p: usize, tid: u32, dev: Option<u16>, line: &Channel<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
         let me = if line.direction == Direction::Receive { line.to } else { line.from };
         let by_ptr = line.comm.and_then(|ptr| self.processes[p].comms.iter().rposition(|c| c.ptr == ptr && c.end.is_none()));
         let fits = |c: &CommLog| c.rank.is_none_or(|r| r == me);
         let by_thread = self.current.get(&(p, tid)).copied().filter(|c| fits(&self.processes[p].comms[*c]));
         let by_rank = || self.processes[p].comms.iter().rposition(|c| fits(c) && (c.dev == dev || dev.is_none()));
-        let Some(c) = by_ptr.or(by_thread).or_else(by_rank).or_else(|| self.open(p, tid, dev)) else { return };
-        let sample = sample();
+        let c = by_ptr.or(by_thread).or_else(by_rank).or_else(|| self.open(p, tid, dev))?;
         self.processes[p].rccl |= line.nranks.is_some();
         let comm = &mut self.processes[p].comms[c];
         comm.nranks = comm.nranks.or(line.nranks);
@@ -383,7 +404,7 @@ impl Folder {
         if comm.rank.is_none() && comm.ptr == 0 {
             comm.rank = Some(me);
         }
-        touch(comm, &sample);
+        begin(comm, sample);
         let direction = match line.direction {
             Direction::Send => "send",
             Direction::Receive => "receive",
@@ -392,11 +413,11 @@ impl Folder {
         let via = String::from_utf8_lossy(&line.text[..line.text.len().min(80)]);
         if let Some(known) = comm.channels.iter_mut().find(|k| k.from == line.from && k.to == line.to && k.direction == direction && k.via == via) {
             known.count += 1;
-            return;
+            return Some(c);
         }
         if comm.channels.len() >= MAX_CHANNELS {
             self.processes[p].dropped += 1;
-            return;
+            return Some(c);
         }
         comm.channels.push(ChannelCount {
             from: line.from,
@@ -405,8 +426,9 @@ impl Folder {
             via: via.into_owned(),
             net: lossy(line.net, 60),
             count: 1,
-            first: sample,
+            first: sample(),
         });
+        Some(c)
     }
 
     fn call(&mut self, call: &Call, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
@@ -451,11 +473,24 @@ fn note_wrap(process: &mut Process, wrap: &Wrap<'_>) {
     }
 }
 
-fn touch(comm: &mut CommLog, sample: &Sample) {
+/// Keeps a communicator's first record. Its last one is set when the block is done.
+fn begin(comm: &mut CommLog, sample: &dyn Fn() -> Sample) {
     if comm.first.is_none() {
-        comm.first = Some(sample.clone());
+        comm.first = Some(sample());
     }
-    comm.last = Some(sample.clone());
+}
+
+/// An item as evidence, as it stands at `place`.
+fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
+    let mut sample = base.sample(place);
+    sample.tid = tid;
+    sample.level = item.level.map(Into::into);
+    sample.file = lossy(item.file, 120);
+    sample.repeated = item.wrap.repeated;
+    if let Event::Note(note) = &item.event {
+        sample.fields = note.fields.iter().map(|(name, value, _)| (name.to_owned(), lossy(value, 160))).collect();
+    }
+    sample
 }
 
 /// A message with its numbers, addresses and pointers replaced, so that equal warnings group.

@@ -63,17 +63,33 @@ impl From<Ledger> for Vec<Entry> {
     }
 }
 
+impl Entry {
+    /// Keeps a sample if it is among the first by place. Records of two texts may come in turns, each text at once.
+    fn keep(&mut self, sample: &Sample) {
+        let at = self.samples.partition_point(|s| s.at <= sample.at);
+        if at < MAX_SAMPLES {
+            self.samples.truncate(MAX_SAMPLES - usize::from(self.samples.len() == MAX_SAMPLES));
+            self.samples.insert(at, sample.clone());
+        }
+    }
+
+    /// Takes a later record as the last one.
+    fn end(&mut self, sample: Sample) {
+        if sample.at >= self.last.at {
+            self.last = sample;
+        }
+    }
+}
+
 impl Ledger {
     /// Adds one fact; returns false if a bound dropped it.
     pub fn add(&mut self, kind: &str, dev: Option<u16>, key: String, sample: impl FnOnce() -> Sample) -> bool {
         let key = Key { kind: kind.to_owned(), dev, values: key };
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.count += 1;
             let sample = sample();
-            if entry.samples.len() < MAX_SAMPLES {
-                entry.samples.push(sample.clone());
-            }
-            entry.last = sample;
+            entry.count += 1;
+            entry.keep(&sample);
+            entry.end(sample);
             return true;
         }
         if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND {
@@ -82,6 +98,16 @@ impl Ledger {
         let sample = sample();
         let entry = Entry { kind: kind.to_owned(), dev, key: key.values.clone(), count: 1, first: sample.clone(), last: sample.clone(), samples: vec![sample] };
         self.entries.insert(key, entry);
+        true
+    }
+
+    /// Adds `count` more records of a fact that was just added: the first of them in order, and the last. Returns false
+    /// if a bound had dropped it.
+    pub fn again(&mut self, kind: &str, dev: Option<u16>, key: String, count: u64, first: impl Iterator<Item = Sample>, last: Sample) -> bool {
+        let Some(entry) = self.entries.get_mut(&Key { kind: kind.to_owned(), dev, values: key }) else { return false };
+        entry.count += count;
+        first.for_each(|sample| entry.keep(&sample));
+        entry.end(last);
         true
     }
 
@@ -110,7 +136,7 @@ impl Ledger {
     }
 
     /// Entries of one kind.
-    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Entry> {
+    pub fn of<'a, 'k>(&'a self, kind: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
         let from = Key { kind: kind.to_owned(), dev: None, values: String::new() };
         self.entries.range(from..).map(|(_, e)| e).take_while(move |e| e.kind == kind)
     }

@@ -1,6 +1,8 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
-use crate::event::{self, Collective, Event, UserPatterns};
+use super::MAX_SAMPLES;
+use super::memory::{Before, LONGEST_REPEAT, Memory, trim_blanks};
+use crate::event::{self, Collective, Event, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -16,6 +18,10 @@ pub struct Parsed<'a> {
     pub sources: Vec<SeenSource<'a>>,
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
+    /// Records that the ledger counts with an earlier item.
+    pub repeats: Vec<Repeat<'a>>,
+    /// How many of them became no item of their own.
+    pub merged: u64,
     /// Calls, in order.
     pub calls: &'a [Call],
     /// Latest time that any record carried.
@@ -81,6 +87,21 @@ pub struct Item<'a> {
     pub msg: &'a [u8],
     /// What it says.
     pub event: Event<'a>,
+    /// The ledger counts it with the item that said the same before it.
+    pub counted: bool,
+    /// The same thread said the same again: index into `repeats`.
+    pub again: Option<u32>,
+}
+
+/// Further records that say what an item says, for the ledger.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeat<'a> {
+    /// How many.
+    pub count: u64,
+    /// The first of them; unused places hold the last one.
+    pub first: [Place<'a>; MAX_SAMPLES - 1],
+    /// The last of them.
+    pub last: Place<'a>,
 }
 
 /// A call with its place; kept small, logs hold them by the million.
@@ -104,8 +125,18 @@ pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
 /// Reads a block and looks for a user's patterns in every record that is no call.
 pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>) -> Parsed<'a> {
     let mut parsed = Parsed::default();
-    let mut mapper =
-        Mapper { parsed: &mut parsed, calls: BumpVec::new_in(arena), arena, hint: 0, broken: None, slots: [(0, 0); SLOTS], most_calls: block.len() / SHORTEST_CALL, user };
+    let mut mapper = Mapper {
+        parsed: &mut parsed,
+        calls: BumpVec::new_in(arena),
+        arena,
+        hint: 0,
+        broken: None,
+        slots: [(0, 0); SLOTS],
+        most_calls: block.len() / SHORTEST_CALL,
+        memory: Memory::new(arena),
+        tails: Tails::default(),
+        user,
+    };
     let newlines = visit(block, arena, &mut mapper);
     let calls = mapper.calls.into_bump_slice();
     parsed.newlines = u64::from(newlines);
@@ -129,6 +160,10 @@ struct Mapper<'a, 'p> {
     broken: Option<Record<'a>>,
     /// Per known prefix: generation for which it was looked up, and its source.
     slots: [(u32, u32); SLOTS],
+    /// Messages of the block that were read before.
+    memory: Memory<'a>,
+    /// Ends of its calls.
+    tails: Tails<'a>,
     /// Patterns of the user.
     user: Option<&'p UserPatterns>,
 }
@@ -157,6 +192,9 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         };
         if let Some(user) = self.user {
             self.own(&record, user);
+        } else {
+            // A user's patterns want to see every record.
+            self.memory.keep(&record, self.hint, known.then(|| self.parsed.items.len() - 1));
         }
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
@@ -167,20 +205,18 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     }
 
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let (call, len) = event::quick_collective(rest)?;
-        let text = &known.block[known.offset..known.message + len];
-        let place = Place { line: known.line, offset: known.offset as u32, text, time: known.wrap.time };
+        let Some((call, len)) = event::quick_collective(rest, &mut self.tails) else { return self.again(known, rest) };
+        let place = known_place(known, known.message + len);
         let source = self.slot(known, place);
         self.broken = None;
-        let parsed = &mut *self.parsed;
-        parsed.nccl_records += 1;
-        parsed.last = Some(place);
-        let seen = &mut parsed.sources[source as usize];
-        seen.records += 1;
-        seen.last = place;
+        self.parsed.seen(source, place);
         self.push(Call { source, line: known.line, offset: known.offset as u32, call });
         Some(len)
     }
+}
+
+fn known_place<'a>(known: &Known<'a, '_>, end: usize) -> Place<'a> {
+    Place { line: known.line, offset: known.offset as u32, text: &known.block[known.offset..end], time: known.wrap.time }
 }
 
 impl<'a> Mapper<'a, '_> {
@@ -203,6 +239,29 @@ impl<'a> Mapper<'a, '_> {
         self.calls.push(call);
     }
 
+    /// Takes a line whose thread said the same before in the block. Logs of many communicators repeat their messages.
+    fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let len = memchr::memchr(b'\n', rest)?;
+        let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
+        let msg = trim_blanks(line);
+        if msg.len() > LONGEST_REPEAT {
+            return None;
+        }
+        let place = known_place(known, known.message + line.len());
+        let source = self.slot(known, place);
+        let before = self.memory.find(msg, source)?;
+        self.parsed.seen(source, place);
+        self.hint = source as usize;
+        self.broken = None;
+        if let Before::Item(index) = before {
+            self.parsed.repeat(index, place, known.wrap);
+        } else {
+            let (text, wrap, header) = (place.text, *known.wrap, Some(*known.header));
+            self.broken = Some(Record { line: known.line, offset: place.offset, text, wrap, header, msg, torn_start: false, torn_end: false, follows_nccl: true });
+        }
+        Some(len)
+    }
+
     /// The source of a known prefix.
     fn slot(&mut self, known: &Known<'a, '_>, place: Place<'a>) -> u32 {
         let (generation, source) = self.slots[known.slot];
@@ -210,6 +269,11 @@ impl<'a> Mapper<'a, '_> {
             return source;
         }
         let index = self.parsed.source_index(known.header, known.wrap, place, false, &mut self.hint);
+        let source = &mut self.parsed.sources[index];
+        source.torn = false;
+        if source.wrap.rank.is_none() {
+            source.wrap = *known.wrap;
+        }
         self.slots[known.slot] = (known.generation, index as u32);
         index as u32
     }
@@ -254,6 +318,43 @@ fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a>
 }
 
 impl<'a> Parsed<'a> {
+    /// Counts a record of a known source.
+    fn seen(&mut self, source: u32, place: Place<'a>) {
+        self.nccl_records += 1;
+        self.last = Some(place);
+        let seen = &mut self.sources[source as usize];
+        seen.records += 1;
+        seen.last = place;
+    }
+
+    /// The message of an item once more, at `place`.
+    fn repeat(&mut self, index: usize, place: Place<'a>, wrap: &Wrap<'a>) {
+        let item = self.items[index];
+        let note = match item.event {
+            // The lines of a report belong together: each is seen in its turn.
+            Event::Note(note) if !note.shape.kind.starts_with("ras.") => note,
+            _ => {
+                self.items.push(Item { place, wrap: *wrap, ..item });
+                return;
+            }
+        };
+        if let Some(repeat) = item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
+            if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
+                *slot = place;
+            }
+            repeat.count += 1;
+            repeat.last = place;
+        } else {
+            self.items[index].again = Some(self.repeats.len() as u32);
+            self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
+        }
+        if note.shape.stage.is_some() {
+            self.items.push(Item { place, wrap: *wrap, counted: true, again: None, ..item });
+        } else {
+            self.merged += 1;
+        }
+    }
+
     /// Takes a record in.
     fn add(&mut self, record: &Record<'a>, hint: &mut usize) -> Added {
         let place = place(record);
@@ -286,7 +387,7 @@ impl<'a> Parsed<'a> {
 
     fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
-        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event });
+        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, counted: false, again: None });
     }
 
     /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.

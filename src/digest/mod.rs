@@ -7,13 +7,14 @@ mod comm;
 mod fold;
 mod ledger;
 mod map;
+mod memory;
 mod ras;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Call, Item, Parsed, SeenSource, map, map_with};
+pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
 
 use crate::event::Library;

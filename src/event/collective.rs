@@ -119,7 +119,7 @@ fn full(msg: &[u8]) -> IResult<&[u8], Collective, ()> {
 
 /// Reads a collective record at the start of `rest` up to its line end in one pass, and its length. Takes nothing that
 /// [`parse_collective`] would not read the same; what it does not take goes the usual way.
-pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
+pub fn quick_collective<'a>(rest: &'a [u8], tails: &mut Tails<'a>) -> Option<(Collective, usize)> {
     let mut at = Reader { rest, at: 0 };
     let function = at.function()?;
     let op_count = at.hex()?;
@@ -129,6 +129,53 @@ pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
     at.pointer()?;
     at.text(b" count ")?;
     let count = at.decimal()?;
+    let tail = tails.of(&rest[at.at..])?;
+    let Tail { text, datatype, op, root, comm } = *tail;
+    Some((Collective { function, count, datatype, op, root, comm, op_count }, at.at + text.len()))
+}
+
+/// What follows the count. Calls of one communicator repeat it.
+#[derive(Debug, Clone, Copy)]
+struct Tail<'a> {
+    text: &'a [u8],
+    datatype: u8,
+    op: u8,
+    root: i32,
+    comm: u64,
+}
+
+/// Tails remembered at once.
+const TAILS: usize = 8;
+
+/// The tails that were read last.
+#[derive(Debug, Default)]
+pub struct Tails<'a> {
+    seen: [Option<Tail<'a>>; TAILS],
+    last: usize,
+    turn: usize,
+}
+
+impl<'a> Tails<'a> {
+    /// The tail at the start of `rest`, which ends with it or has a line end behind it.
+    fn of(&mut self, rest: &'a [u8]) -> Option<&Tail<'a>> {
+        let starts = |tail: &Option<Tail<'a>>| tail.as_ref().is_some_and(|t| rest.starts_with(t.text) && matches!(rest.get(t.text.len()), None | Some(b'\n')));
+        if !starts(&self.seen[self.last]) {
+            self.last = if let Some(found) = self.seen.iter().position(starts) {
+                found
+            } else {
+                let place = self.turn;
+                self.seen[place] = Some(tail(rest)?);
+                self.turn = (place + 1) % TAILS;
+                place
+            };
+        }
+        self.seen[self.last].as_ref()
+    }
+}
+
+/// Reads a tail.
+fn tail(rest: &[u8]) -> Option<Tail<'_>> {
+    let mut at = Reader { rest, at: 0 };
     at.text(b" datatype ")?;
     let datatype = u8::try_from(at.decimal()?).ok()?;
     at.text(b" op ")?;
@@ -144,10 +191,8 @@ pub fn quick_collective(rest: &[u8]) -> Option<(Collective, usize)> {
     }
     at.text(b" stream ")?;
     at.pointer()?;
-    if !matches!(rest.get(at.at), None | Some(b'\n')) {
-        return None;
-    }
-    Some((Collective { function, count, datatype, op, root: if negative { -root } else { root }, comm, op_count }, at.at))
+    let text = &rest[..at.at];
+    matches!(rest.get(at.at), None | Some(b'\n')).then_some(Tail { text, datatype, op, root: if negative { -root } else { root }, comm })
 }
 
 /// A cursor over a record.
@@ -195,16 +240,23 @@ impl Reader<'_> {
         (1..=16).contains(&(self.at - start)).then_some(value)
     }
 
-    /// Skips a pointer.
+    /// Skips a pointer; nobody asks for its value.
     #[inline(always)]
     fn pointer(&mut self) -> Option<()> {
-        if self.text(b"0x").is_some() {
-            return self.hex().map(|_| ());
-        }
-        if self.rest.get(self.at) == Some(&b'(') {
+        let prefixed = self.text(b"0x").is_some();
+        if !prefixed && self.rest.get(self.at) == Some(&b'(') {
             return self.text(b"(nil)");
         }
-        self.hex().map(|_| ())
+        // Two words hold the longest pointer and the byte that ends it, unless the record ends within them.
+        let Some(words) = self.rest.get(self.at..).and_then(|r| r.first_chunk::<16>()) else { return self.hex().map(|_| ()) };
+        let (low, high) = (u128::from_le_bytes(*words) as u64, (u128::from_le_bytes(*words) >> 64) as u64);
+        let first = hex_run(low);
+        let len = if first == 8 { 8 + hex_run(high) } else { first };
+        if len == 0 || (len == 16 && self.rest.get(self.at + 16).is_some_and(u8::is_ascii_hexdigit)) {
+            return None;
+        }
+        self.at += len;
+        Some(())
     }
 
     #[inline(always)]
@@ -217,6 +269,21 @@ impl Reader<'_> {
         }
         (1..=18).contains(&(self.at - start)).then_some(value)
     }
+}
+
+/// How many of a word's bytes, from the lowest on, are hex digits. All eight are looked at at once: the sums carry into
+/// a byte's top bit where the byte is at or above a limit.
+#[inline(always)]
+fn hex_run(word: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let low = word & !TOPS;
+    let from = |limit: u8| ONES * u64::from(0x80 - limit);
+    let digit = low.wrapping_add(from(b'0')) & !low.wrapping_add(from(b'9' + 1));
+    let small = low | (ONES * 0x20);
+    let letter = small.wrapping_add(from(b'a')) & !small.wrapping_add(from(b'f' + 1));
+    let other = !((digit | letter) & !word) & TOPS;
+    (other.trailing_zeros() / 8) as usize
 }
 
 /// Value of a hex digit; 16 for every other byte.
@@ -254,19 +321,43 @@ mod tests {
             if cut < bytes.len() {
                 bytes.splice(cut..cut, junk.bytes());
             }
-            if let Some((call, len)) = quick_collective(&bytes) {
-                prop_assert_eq!(parse_collective(&bytes[..len]), Some(call));
-                prop_assert!(len == bytes.len() || bytes[len] == b'\n');
+            // The second look meets the remembered tail, the third a longer line with it.
+            let mut tails = Tails::default();
+            let longer = [&bytes[..], b"0\n"].concat();
+            for text in [&bytes, &bytes, &longer] {
+                if let Some((call, len)) = quick_collective(text, &mut tails) {
+                    prop_assert_eq!(parse_collective(&text[..len]), Some(call));
+                    prop_assert!(len == text.len() || text[len] == b'\n');
+                }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_of_hex_digits_ends_where_the_first_other_byte_stands(bytes in any::<[u8; 8]>(), text in "[0-9a-fA-F]{0,8}") {
+            let mut mixed = bytes;
+            mixed[..text.len()].copy_from_slice(text.as_bytes());
+            for word in [bytes, mixed] {
+                prop_assert_eq!(hex_run(u64::from_le_bytes(word)), word.iter().take_while(|b| b.is_ascii_hexdigit()).count());
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_apart() {
+        for byte in 0..=255u8 {
+            let expected = usize::from(byte.is_ascii_hexdigit());
+            assert_eq!(hex_run(u64::from(byte)), expected, "{byte:#x}");
         }
     }
 
     #[test]
     fn the_quick_reader_takes_the_plain_shape() {
         let line = b"AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f11 count 1048576 datatype 7 op 0 root -1 comm 0x55aa [nranks=8] stream 0x1\nnext";
-        let (call, len) = quick_collective(line).unwrap();
+        let (call, len) = quick_collective(line, &mut Tails::default()).unwrap();
         assert_eq!((call.root, call.comm, &line[len..]), (-1, 0x55aa, &b"\nnext"[..]));
-        assert_eq!(quick_collective(&line[..60]), None);
+        assert_eq!(quick_collective(&line[..60], &mut Tails::default()), None);
     }
 
     #[test]

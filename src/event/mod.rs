@@ -18,7 +18,7 @@ pub mod tables;
 
 pub use catalog::{Catalog, catalog};
 pub use channel::{Channel, Direction, Via};
-pub use collective::{Collective, Function, parse_collective, quick_collective};
+pub use collective::{Collective, Function, Tails, parse_collective, quick_collective};
 pub use init::{Init, Phase};
 pub use matcher::FormatError;
 pub use setting::Setting;

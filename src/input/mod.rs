@@ -1,22 +1,27 @@
 //! Input: paths to blocks of whole lines. Knows nothing of NCCL.
 //!
 //! Plain files are read by the workers themselves with positioned reads (no mmap: logs are truncated and rotated
-//! under us). Streams (standard input, pipes, compressed and UTF-16 files) have one sequential reader each.
+//! under us). Streams (standard input, pipes, compressed and UTF-16 files) have one sequential
+//! reader each, on threads of their own, so that decoding and parsing overlap.
 
+mod archive;
 mod decode;
 mod file;
+mod pump;
 mod resolve;
 mod stream;
 
+pub use archive::{HEAD, is_tar};
 pub use decode::{Encoding, decoder, read_up_to, sniff};
 pub use file::{Block, FileBlocks, read_block};
+pub use pump::{Pumped, Pumps};
 pub use resolve::{MAX_DEPTH, Resolved, Source, may_be_log, natural_key, resolve};
 pub use stream::StreamBlocks;
 
 use crate::line::MAX_LINE;
 
 /// Default size of a block in bytes.
-pub const BLOCK_SIZE: usize = 1 << 20;
+pub const BLOCK_SIZE: usize = 1 << 19;
 
 /// How much of a line that crosses a block's end is read behind it.
 pub const OVERHANG: usize = MAX_LINE;
@@ -37,7 +42,7 @@ pub struct Span {
 /// An input that could not be used, or not wholly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Path as the user gave it.
+    /// Path as the user gave it; of a member, with its archive.
     pub path: String,
     /// What happened and what to do, one plain line without the path.
     pub text: String,

@@ -5,8 +5,8 @@ use super::{OVERHANG, Span};
 use std::io::{self, Read};
 
 /// Cuts a reader into blocks of whole lines.
-pub struct StreamBlocks {
-    reader: Box<dyn Read + Send>,
+pub struct StreamBlocks<'a> {
+    reader: Box<dyn Read + 'a>,
     size: usize,
     /// Text behind the last line end of the previous block.
     carry: Vec<u8>,
@@ -17,9 +17,9 @@ pub struct StreamBlocks {
     ended: bool,
 }
 
-impl StreamBlocks {
+impl<'a> StreamBlocks<'a> {
     /// Blocks of about `size` bytes.
-    pub fn new(reader: Box<dyn Read + Send>, size: usize) -> Self {
+    pub fn new(reader: Box<dyn Read + 'a>, size: usize) -> Self {
         Self { reader, size: size.max(1), carry: Vec::new(), offset: 0, skipping: false, ended: false }
     }
 

@@ -2,7 +2,7 @@
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::network;
-use super::query::{Ask, SettingHit};
+use super::query::{Ask, Hit, SettingHit};
 use super::{Cause, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,14 +22,24 @@ struct Binding<'a> {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let hosts: BTreeSet<&str> = ask.procs().map(|(i, _)| network::host_of(ask, i)).collect();
-    hosts.into_iter().find_map(|h| on_host(ask, h)).into_iter().collect()
+    let facts = Facts { hits: ask.any_of(&["bootstrap.using", "socket.using", "host.show_gids_row", "host.ibv_device"]), settings: SETTINGS.map(|name| ask.settings(name)) };
+    hosts.into_iter().find_map(|h| on_host(ask, &facts, h)).into_iter().collect()
+}
+
+/// Variables that bind the data path to an interface.
+const SETTINGS: [&str; 4] = ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "VLLM_HOST_IP", "NCCL_IB_HCA"];
+
+/// What all hosts say, asked once: a job may have hundreds of them.
+struct Facts<'a> {
+    hits: Vec<Hit<'a>>,
+    settings: [Vec<SettingHit<'a>>; 4],
 }
 
 /// Interfaces of a host by address and by HCA, from the library's lists and from pasted host facts.
-fn maps<'a>(ask: Ask<'a>, host: &str) -> (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>) {
+fn maps<'a>(ask: Ask<'a>, facts: &Facts<'a>, host: &str) -> (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>) {
     let (mut by_address, mut by_hca) = (BTreeMap::new(), BTreeMap::new());
     let near = |proc: usize| network::host_of(ask, proc) == host || network::host_of(ask, proc).is_empty();
-    for h in ask.any_of(&["bootstrap.using", "socket.using", "host.show_gids_row", "host.ibv_device"]).into_iter().filter(|h| near(h.proc)) {
+    for h in facts.hits.iter().filter(|h| near(h.proc)) {
         for i in h.entry.first.get("list").map(network::interfaces).unwrap_or_default() {
             by_address.insert(i.address, i.name);
         }
@@ -43,27 +53,30 @@ fn maps<'a>(ask: Ask<'a>, host: &str) -> (BTreeMap<&'a str, &'a str>, BTreeMap<&
     (by_address, by_hca)
 }
 
-fn on_host(ask: Ask<'_>, host: &str) -> Option<Finding> {
-    let (by_address, by_hca) = maps(ask, host);
-    let own = |name: &str| ask.settings(name).into_iter().find(|s| network::host_of(ask, s.proc) == host || network::host_of(ask, s.proc).is_empty());
+fn on_host(ask: Ask<'_>, facts: &Facts<'_>, host: &str) -> Option<Finding> {
+    let near = |s: &&SettingHit<'_>| network::host_of(ask, s.proc) == host || network::host_of(ask, s.proc).is_empty();
+    let [socket, gloo, vllm, hca] = facts.settings.each_ref().map(|list| list.iter().find(near).copied());
+    // One variable alone does not contradict itself.
+    if [&socket, &gloo, &vllm, &hca].into_iter().flatten().count() < 2 {
+        return None;
+    }
+    let (by_address, by_hca) = maps(ask, facts, host);
     let single = |s: &SettingHit<'_>| match network::wanted(s.value).as_slice() {
         [one] => Some((*one).to_owned()),
         _ => None,
     };
     let mut bindings = Vec::new();
-    for name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"] {
-        if let Some(s) = own(name)
-            && let Some(interface) = single(&s)
-        {
+    for s in [socket, gloo].into_iter().flatten() {
+        if let Some(interface) = single(&s) {
             bindings.push(Binding { setting: s, interface });
         }
     }
-    if let Some(s) = own("VLLM_HOST_IP")
+    if let Some(s) = vllm
         && let Some(interface) = by_address.get(s.value)
     {
         bindings.push(Binding { interface: (*interface).to_owned(), setting: s });
     }
-    if let Some(s) = own("NCCL_IB_HCA")
+    if let Some(s) = hca
         && let Some(interface) = single(&s).and_then(|h| by_hca.get(h.as_str()).copied())
     {
         bindings.push(Binding { interface: interface.to_owned(), setting: s });
