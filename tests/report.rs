@@ -199,25 +199,7 @@ fn every_output_meets_the_schema() {
 
 #[test]
 fn the_schema_knows_every_stage() {
-    use Stage as S;
-    let stages = [
-        S::Loaded,
-        S::BootstrapInterface,
-        S::NetPlugin,
-        S::NetDevices,
-        S::Network,
-        S::InitStart,
-        S::Bootstrapped,
-        S::Topology,
-        S::Graph,
-        S::Layout,
-        S::Proxy,
-        S::Connecting,
-        S::Connected,
-        S::Tuned,
-        S::InitComplete,
-        S::Collective,
-    ];
+    let stages = Stage::ALL;
     let mut analysis = healthy();
     let schema = schema();
     for stage in stages {

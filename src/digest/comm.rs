@@ -90,34 +90,11 @@ impl CommLog {
 
     /// The furthest stage that was seen. Lazy connections after Init COMPLETE do not lower or raise it.
     pub fn stage(&self) -> Stage {
-        (0..16).rev().find(|bit| self.stages & (1 << bit) != 0).map_or(Stage::Loaded, stage_of)
+        Stage::ALL.into_iter().rev().find(|s| self.saw(*s)).unwrap_or(Stage::Loaded)
     }
 
     /// Whether any line shows that its rings or trees were connected.
     pub fn connected(&self) -> bool {
         self.saw(Stage::Connected)
     }
-}
-
-fn stage_of(bit: u32) -> Stage {
-    use Stage as S;
-    const ALL: [Stage; 16] = [
-        S::Loaded,
-        S::BootstrapInterface,
-        S::NetPlugin,
-        S::NetDevices,
-        S::Network,
-        S::InitStart,
-        S::Bootstrapped,
-        S::Topology,
-        S::Graph,
-        S::Layout,
-        S::Proxy,
-        S::Connecting,
-        S::Connected,
-        S::Tuned,
-        S::InitComplete,
-        S::Collective,
-    ];
-    ALL[(bit as usize).min(ALL.len() - 1)]
 }

@@ -52,6 +52,28 @@ pub enum Stage {
     Collective,
 }
 
+impl Stage {
+    /// All stages, in the order of the ladder: `ALL[s as usize]` is `s`.
+    pub const ALL: [Self; 16] = [
+        Self::Loaded,
+        Self::BootstrapInterface,
+        Self::NetPlugin,
+        Self::NetDevices,
+        Self::Network,
+        Self::InitStart,
+        Self::Bootstrapped,
+        Self::Topology,
+        Self::Graph,
+        Self::Layout,
+        Self::Proxy,
+        Self::Connecting,
+        Self::Connected,
+        Self::Tuned,
+        Self::InitComplete,
+        Self::Collective,
+    ];
+}
+
 /// One message format.
 ///
 /// The format language: text stands for itself; one blank matches one or more; `~` matches any number of blanks;
@@ -126,5 +148,16 @@ impl<'a> Fields<'a> {
     /// All fields in order: name, value, key mark.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'a [u8], bool)> + '_ {
         self.names.iter().zip(self.values).map(|(f, v)| (f.name, v, f.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stage;
+
+    #[test]
+    fn the_list_of_stages_is_in_the_order_of_the_ladder() {
+        assert!(Stage::ALL.iter().enumerate().all(|(i, stage)| *stage as usize == i));
+        assert!(Stage::ALL.is_sorted());
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Record;
 use super::header::{Header, Level, MARKS, Read, is_rccl, read, start_of};
-use super::records::{Known, MAX_LINE, Visitor};
 use super::scan::{trim, trim_start};
 use super::time::Time;
+use super::visitor::{Known, MAX_LINE, Visitor};
 use super::wrap::{Chunk, Fragment, Peel, Unfolded, Wrap, clean, clean_lost, fragment, front, object, unquote, unquote_start};
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

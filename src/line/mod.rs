@@ -10,14 +10,16 @@ mod header;
 mod records;
 mod scan;
 mod time;
+mod visitor;
 mod wrap;
 
 #[cfg(test)]
 mod laws;
 
 pub use header::{Header, Level, parse_header};
-pub use records::{Known, MAX_LINE, SLOTS, Visitor, records, visit};
+pub use records::{records, visit};
 pub use time::{Clock, Time};
+pub use visitor::{Known, MAX_LINE, SLOTS, Visitor};
 pub use wrap::{RankHint, Wrap};
 
 /// One logical log record.

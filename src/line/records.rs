@@ -3,54 +3,11 @@
 use super::cutter::Cutter;
 use super::header::{Header, Level, read};
 use super::scan::{trim, trim_start};
+use super::visitor::{Known, MAX_LINE, SLOTS, Visitor};
 use super::wrap::rank;
 use super::{Record, Wrap};
 use bumpalo::Bump;
 use memchr::memmem::Finder;
-
-/// Longest part of one physical line that is looked at, in bytes; the rest is skipped and the record marked cut.
-pub const MAX_LINE: usize = 64 * 1024;
-
-/// Receives the records of a block.
-pub trait Visitor<'a> {
-    /// One record.
-    fn record(&mut self, record: Record<'a>);
-
-    /// May take a line at once whose prefix was seen before. `rest` is the block from the line's message on; the
-    /// answer is the message's length without its line end, or `None` to have it cut the usual way. It must take only
-    /// messages of which it has looked at every byte: nothing else looks for glued records or control bytes in them.
-    fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let _ = (known, rest);
-        None
-    }
-}
-
-impl<'a, F: FnMut(Record<'a>)> Visitor<'a> for F {
-    fn record(&mut self, record: Record<'a>) {
-        self(record);
-    }
-}
-
-/// A line whose prefix was seen before in its block.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a, 's> {
-    /// Number of the prefix, below [`SLOTS`]; it means the same prefix until `generation` changes.
-    pub slot: usize,
-    /// Grows whenever a slot gets another prefix.
-    pub generation: u32,
-    /// Wrappers in the prefix.
-    pub wrap: &'s Wrap<'a>,
-    /// Header in the prefix.
-    pub header: &'s Header<'a>,
-    /// The block.
-    pub block: &'a [u8],
-    /// Line ends before the line.
-    pub line: u32,
-    /// Offset of the line.
-    pub offset: usize,
-    /// Offset of its message.
-    pub message: usize,
-}
 
 /// Calls `sink` for every record of `block`, in order of the lines that end them, and returns the number of line
 /// ends. `block` is whole lines; the last one may lack its line end. Text that had to be unescaped or cleaned lives
@@ -151,8 +108,6 @@ impl Seen<'_> {
 
 /// Prefixes end with this; only INFO lines repeat often enough.
 const INFO: &[u8] = b" NCCL INFO ";
-/// Prefixes remembered at once.
-pub const SLOTS: usize = 16;
 
 struct Fast<'a, M> {
     block: &'a [u8],

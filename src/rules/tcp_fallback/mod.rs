@@ -7,7 +7,7 @@ mod tests;
 
 use super::finding::{Confidence, Evidence, Finding, Severity};
 use super::network::{self, Choice, Interface, Link, names_text};
-use super::query::{Ask, evidence, ranges};
+use super::query::{Ask, capital, evidence, ranges};
 use super::{Cause, Rule};
 use crate::job::Comm;
 use reason::{Kind, Reason};
@@ -234,9 +234,4 @@ fn many(ranks: &[u32]) -> String {
 
 fn verb(ranks: &[u32]) -> &'static str {
     if ranks.len() == 1 { "uses" } else { "use" }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
