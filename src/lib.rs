@@ -15,5 +15,6 @@ pub mod follow;
 pub mod input;
 pub mod job;
 pub mod line;
+pub mod redact;
 pub mod report;
 pub mod rules;

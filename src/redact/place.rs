@@ -1,0 +1,497 @@
+//! Identities by their place: headers, wrappers, fields with a telling name, paths, URLs, addresses.
+
+use super::scan::{Class, Line, Sink, in_chunk, is_word};
+use super::words::{self, Key};
+use super::{address, secret};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// How far a field's value is looked at before it is known to be one; keeps hostile lines linear.
+const LONGEST: usize = 1024;
+
+/// Ends the value of a field.
+fn ends_value(b: u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b';' | b'&' | b')' | b'}' | b']' | b'\\' | b'<' | b'>' | b'`')
+}
+
+/// A word that may be a host's name.
+fn hostish(name: &[u8]) -> bool {
+    let number = name.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    // Docker names a container by twelve hex digits, which may all be decimal ones.
+    let number = number && name.len() != 12;
+    let date = name.len() >= 10 && name[4] == b'-' && name[7] == b'-' && name[..4].iter().all(u8::is_ascii_digit);
+    !number && !date && name.len() <= 253 && name.first().is_some_and(|b| is_word(*b)) && !words::source_file(name) && !words::never(name)
+}
+
+/// So peculiar that it needs no better witness than the word `host` or `node` before it.
+fn peculiar(name: &[u8]) -> bool {
+    hostish(name) && name.iter().any(u8::is_ascii_digit) && name.iter().any(u8::is_ascii_alphabetic) && !name.contains(&b'_') && !words::evidence(name) && !words::role(name)
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take(20).take_while(|b| b.is_ascii_digit()).count()
+}
+
+fn quoted(text: &[u8], mut i: usize) -> usize {
+    while text.get(i) == Some(&b'\\') {
+        i += 1;
+    }
+    if matches!(text.get(i), Some(b'"' | b'\'')) { i + 1 } else { i }
+}
+
+impl<S: Sink> Line<'_, S> {
+    /// The process of a header whose host ends at `e`: `host:pid:tid [dev]`, `host:pid [dev] … NCCL`.
+    pub fn header(&self, s: usize, e: usize) -> Option<u32> {
+        let rest = self.from(e).strip_prefix(b":")?;
+        let masked = rest.iter().take_while(|b| **b == b'X').count();
+        let len = digits(rest).max(masked);
+        if len == 0 || !hostish(&self.b[s..e]) {
+            return None;
+        }
+        let pid = std::str::from_utf8(&rest[..len]).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
+        let rest = &rest[len..];
+        let (tid, rest) = match rest.strip_prefix(b":") {
+            Some(tid) if digits(tid) > 0 => (true, &tid[digits(tid)..]),
+            _ => (false, rest),
+        };
+        let named = |t: &[u8]| memchr::memmem::find(t.get(..80).unwrap_or(t), b"NCCL ").is_some();
+        let rest = rest.strip_prefix(b" ").or_else(|| if tid { Some(rest) } else { None })?;
+        let bracket = rest.strip_prefix(b"[").is_some_and(|d| digits(d) > 0 || d.starts_with(b"-"));
+        (if tid { bracket || named(rest) } else { bracket && named(rest) }).then_some(pid)
+    }
+
+    /// What stands at the start of a line: pods, journals, the names that launchers put in front.
+    pub fn front(&mut self) -> usize {
+        let blank = self.b.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        if self.from(blank).starts_with(b"[pod/") {
+            let s = blank + 5;
+            let e = self.chunk_end(s);
+            if self.at(e) == b'/' {
+                self.take(s..e, Class::Host);
+            }
+            return e;
+        }
+        if !is_word(self.at(blank)) {
+            return blank;
+        }
+        let (s, dated) = self.behind_time(blank);
+        let e = self.chunk_end(s);
+        let rest = self.from(e);
+        if e == s || !hostish(&self.b[s..e]) {
+            return blank;
+        }
+        let host = match dated {
+            Some(syslog) => self.journal(e, syslog) || rest.first() == Some(&b'/') && self.stream(e),
+            None => !words::role(&self.b[s..e]) && (self.in_front(s, e) || compose(&self.b[s..e], rest)),
+        };
+        if !host || self.header(s, e).is_some() {
+            return blank;
+        }
+        self.take(s..e, Class::Host);
+        e
+    }
+
+    /// Where the text behind a time begins, and whether the time was syslog's.
+    fn behind_time(&self, i: usize) -> (usize, Option<bool>) {
+        let text = self.from(i);
+        let blanks = |at: usize| at + self.from(at).iter().take_while(|b| **b == b' ').count();
+        let month = text.len() > 16 && text[..3].iter().all(u8::is_ascii_alphabetic) && text[3] == b' ' && text[9] == b':' && text[12] == b':' && digits(&text[7..]) == 2;
+        if month {
+            let end = i + text.iter().skip(7).position(|b| *b == b' ').map_or(text.len(), |n| n + 7);
+            return (blanks(end), Some(true));
+        }
+        let day = text.len() > 20 && digits(text) == 4 && text[4] == b'-' && digits(&text[5..]) == 2 && text[7] == b'-';
+        if day {
+            let len = |at: usize| self.from(at).iter().take_while(|b| b.is_ascii_digit() || matches!(b, b'T' | b':' | b'.' | b',' | b'+' | b'-' | b'Z')).count();
+            let mut end = i + len(i);
+            if end == i + 10 {
+                end = end + 1 + len(end + 1);
+            }
+            return (blanks(end), Some(false));
+        }
+        (i, None)
+    }
+
+    /// `host unit[pid]: ` or `host unit: `, the latter behind syslog's own time or for the kernel.
+    fn journal(&self, e: usize, syslog: bool) -> bool {
+        let Some(unit) = self.from(e).strip_prefix(b" ") else { return false };
+        let len = unit.iter().take_while(|b| in_chunk(**b) || matches!(b, b'/' | b'@' | b'(' | b')')).count();
+        let rest = &unit[len..];
+        let pid = rest.strip_prefix(b"[").is_some_and(|t| digits(t) > 0 && t[digits(t)..].starts_with(b"]:"));
+        len > 0 && (pid || rest.starts_with(b":") && (syslog || &unit[..len] == b"kernel"))
+    }
+
+    /// `worker-2/pytorch/98 `
+    fn stream(&self, e: usize) -> bool {
+        let name = self.from(e).split(|b| *b == b' ').next().unwrap_or_default();
+        name.iter().all(|b| in_chunk(*b) || *b == b'/') && memchr::memchr_iter(b'/', name).count() == 2
+    }
+
+    /// `node: `, `NAME | `, `NAME CONTAINER ` in front of a header.
+    fn in_front(&self, s: usize, e: usize) -> bool {
+        let skip = |at: usize| at + self.from(at).iter().take_while(|b| matches!(b, b' ' | b':' | b'|')).count();
+        let first = skip(e);
+        if first == e || self.b[s..e].iter().all(u8::is_ascii_uppercase) {
+            return false;
+        }
+        let header = |at: usize| at < self.b.len() && self.at(self.chunk_end(at)) == b':' && self.header(at, self.chunk_end(at)).is_some();
+        header(first) || self.b[s..e].contains(&b'-') && header(skip(self.chunk_end(first)))
+    }
+
+    /// A word whose neighbours say that it is a host or a user.
+    pub fn placed(&mut self, s: usize, e: usize) -> Option<usize> {
+        let (before, next) = (self.before(s), self.at(e));
+        let name = &self.b[s..e];
+        let rest = self.from(e);
+        let host = match (before, next) {
+            // [gpu-01]:29500, [gpu-01:4711] *** Process received signal
+            (b'[', b']') => hostish(name) && !words::role(name) && (4..=5).contains(&rest.strip_prefix(b"]:").map_or(0, digits)) && !in_chunk(self.at(e + 2 + digits(&self.b[e + 2..]))),
+            (b'[', b':') => peculiar(name) && digits(&rest[1..]) > 0,
+            // (gpu-01, 29500) of torch, (worker-a, rank=1, pid=9) of SkyPilot
+            (b'(', b',') => hostish(name) && (rest.strip_prefix(b", ").is_some_and(|t| digits(t) > 3 && t[digits(t)..].starts_with(b")")) || rest.starts_with(b", rank=") && !words::role(name)),
+            (b'@', _) => hostish(name) && name.iter().any(|b| matches!(b, b'.' | b'-') || b.is_ascii_digit()) && !words::public(name) && name.iter().any(u8::is_ascii_alphabetic),
+            _ => self.told_by_word(s, e),
+        };
+        if host {
+            self.take(s..e, Class::Host);
+            return Some(e);
+        }
+        if next == b'[' && self.folded(s, e) {
+            let end = e + rest.iter().position(|b| *b == b']').unwrap_or(0) + 1;
+            self.take(s..end, Class::Hosts);
+            return Some(end);
+        }
+        let mail = next == b'@' && self.from(e + 1).first().is_some_and(u8::is_ascii_alphabetic) && hostish(name) && !matches!(before, b'@' | b'/') && !words::system_user(name);
+        let home = before == b'~' && matches!(next, b'/' | b' ' | 0) && hostish(name);
+        if mail || home {
+            self.take(s..e, Class::User);
+            return Some(e);
+        }
+        None
+    }
+
+    fn previous(&self) -> &[u8] {
+        &self.b[self.prev.clone()]
+    }
+
+    /// `node gpu-01`, `host gpu-01`, slurm's `ON gpu-01` and `error: gpu-01: task`.
+    fn told_by_word(&self, s: usize, e: usize) -> bool {
+        if self.prev.end + 1 != s && !self.b.get(self.prev.end..s).is_some_and(|gap| matches!(gap, b": " | b" '" | b" \"")) {
+            return false;
+        }
+        let name = &self.b[s..e];
+        let word = self.previous();
+        let told = [&b"host"[..], b"node", b"hostname", b"machine"].iter().any(|w| w.eq_ignore_ascii_case(word)) || word == b"ON";
+        let slurm = word == b"error" && self.from(e).starts_with(b": task");
+        told && peculiar(name) || slurm && hostish(name)
+    }
+
+    /// `gpu[01-04]` behind `ON`, `error:` or `node`.
+    fn folded(&self, s: usize, e: usize) -> bool {
+        let inner = self.from(e + 1);
+        let len = inner.iter().take(400).take_while(|b| b.is_ascii_digit() || matches!(b, b'-' | b',')).count();
+        let list = len > 0 && inner.get(len) == Some(&b']') && inner[..len].iter().any(|b| matches!(b, b'-' | b',')) && self.b[s].is_ascii_alphabetic();
+        let word = self.previous();
+        list && (word == b"ON" || word == b"node" || word == b"nodes" || word == b"error" && self.from(e + 1 + len).starts_with(b"]: task"))
+    }
+
+    /// Start of the value of the field whose name is `s..e`.
+    fn value(&self, s: usize, e: usize) -> Option<(usize, bool)> {
+        let closed = quoted(self.b, e);
+        let blanks = |at: usize| at + self.from(at).iter().take_while(|b| **b == b' ').count();
+        let mark = blanks(closed);
+        let quoted_key = closed > e;
+        match self.at(mark) {
+            b'=' if self.at(mark + 1) != b'=' => Some((quoted(self.b, blanks(mark + 1)), true)),
+            b':' => Some((quoted(self.b, blanks(mark + 1)), quoted_key)),
+            b'(' if mark == e => None,
+            _ if self.before(s) == b'-' && mark > e => Some((quoted(self.b, mark), true)),
+            _ => self.from(e).strip_prefix(b" set by environment to ").map(|_| (e + 23, true)),
+        }
+    }
+
+    /// A field with a telling name and its value; returns the value's end.
+    pub fn keyed(&mut self, s: usize, e: usize) -> Option<usize> {
+        let name = &self.b[s..e];
+        // `--hf.token`, `kubernetes.host`, `trainer.user`
+        let name = name.rsplit(|b| *b == b'.').next().unwrap_or(name);
+        let key = words::key(name)?;
+        if key == Key::User && self.at(e) == b'=' && self.from(e + 1).first().is_some_and(u8::is_ascii_digit) || name.eq_ignore_ascii_case(b"uid") {
+            return None;
+        }
+        let (v, firm) = self.value(s, e)?;
+        let len = self.from(v).iter().take(LONGEST).take_while(|b| !ends_value(**b)).count();
+        let end = v + len;
+        match key {
+            Key::Secret | Key::Token => {
+                if !secret::value(&self.b[v..end], key == Key::Secret) {
+                    return None;
+                }
+                let end = secret::behind_scheme(self.b, v, end);
+                let end = end + self.from(end).iter().take_while(|b| len == LONGEST && !ends_value(**b)).count();
+                self.take(v..end, Class::Secret);
+                Some(end)
+            }
+            Key::Guid => {
+                let e = self.chunk_end(v);
+                let hex = self.b[v..e].strip_prefix(b"0x").unwrap_or(&self.b[v..e]);
+                if hex.len() == 16 && hex.iter().all(u8::is_ascii_hexdigit) {
+                    self.take(v..e, Class::Guid);
+                    return Some(e);
+                }
+                None
+            }
+            Key::User => {
+                let e = self.chunk_end(v);
+                let last = matches!(self.at(e), 0 | b'"' | b'\'' | b',' | b'(' | b'\r') || firm;
+                if e > v && last && !words::system_user(&self.b[v..e]) && !self.b[v..e].iter().all(u8::is_ascii_digit) && is_word(self.b[v]) {
+                    self.take(v..e, Class::User);
+                    return Some(e);
+                }
+                None
+            }
+            Key::Host => self.host_value(v, firm, 1),
+            Key::Hosts => {
+                if memchr::memchr(b'[', &self.b[v..end]).is_some() || self.from(end).starts_with(b"]") && self.b[v..end].contains(&b'[') || firm && self.b[v..].starts_with(b"[") {
+                    return self.folded_value(v);
+                }
+                self.host_value(v, firm, 4096)
+            }
+        }
+    }
+
+    /// A folded list as a value: all of it up to a blank or quote.
+    fn folded_value(&mut self, v: usize) -> Option<usize> {
+        let len = self.from(v).iter().take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'\\' | b';')).count();
+        if !self.b[v].is_ascii_alphabetic() {
+            return None;
+        }
+        self.take(v..v + len, Class::Hosts);
+        Some(v + len)
+    }
+
+    /// `gpu-01`, `gpu-01:29500`, `gpu-01:8,gpu-02:8`. Addresses are left to the scan.
+    fn host_value(&mut self, v: usize, firm: bool, most: usize) -> Option<usize> {
+        let mut at = v;
+        let mut end = None;
+        for _ in 0..most {
+            let e = self.chunk_end(at);
+            let name = &self.b[at..e];
+            let address = name.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+            let good = hostish(name) && !address && !words::evidence(name) && (firm || peculiar(name) || self.at(e) == 0 || self.at(e) == b'\r') && !matches!(self.at(e), b'(' | b'{');
+            if !good {
+                break;
+            }
+            self.take(at..e, Class::Host);
+            end = Some(e);
+            let port = self.from(e).strip_prefix(b":").map_or(0, |t| digits(t) + 1);
+            if self.at(e + port) != b',' {
+                break;
+            }
+            at = e + port + 1;
+        }
+        end
+    }
+
+    /// A URL whose scheme is `s..e`.
+    pub fn url(&mut self, s: usize, e: usize) -> usize {
+        let mut at = e + 3;
+        let authority = self.from(at).iter().take(LONGEST).take_while(|b| !ends_value(**b) && !matches!(b, b'/' | b'?' | b'#')).count();
+        if let Some(sign) = memchr::memrchr(b'@', &self.b[at..at + authority]) {
+            self.take(at..at + sign, Class::Secret);
+            at += sign + 1;
+        }
+        let bucket = matches!(&self.b[s..e], b"s3" | b"gs" | b"hdfs" | b"abfs" | b"wandb");
+        let end = self.chunk_end(at);
+        let host = &self.b[at..end];
+        let public = words::public(host);
+        if host.is_empty() || !hostish(host) && !bucket {
+            // An address, which the scan reads; or a file.
+            return if self.at(at) == b'/' { self.path(at, false) } else { at };
+        }
+        if public {
+            self.known(at, end);
+        } else {
+            self.take(at..end, if bucket { Class::Dir } else { Class::Host });
+        }
+        let port = self.from(end).strip_prefix(b":").map_or(0, |t| digits(t) + 1);
+        let behind = end + port;
+        if self.at(behind) == b'/' && !(public && !host.ends_with(b"huggingface.co")) { self.path(behind, true) } else { behind }
+    }
+
+    /// A slash: the start of a path, if no word stands before it.
+    pub fn slash(&mut self, i: usize) -> usize {
+        let before = self.before(i);
+        let flag = is_word(before) && self.prev.end == i && self.before(self.prev.start) == b'-' && self.prev.len() == 1;
+        let open = !in_chunk(before) && !matches!(before, b')' | b']' | b'}' | b'>') || before == b'.' || flag;
+        if open && in_chunk(self.at(i + 1)) || self.from(i + 1).starts_with(b"$") { self.path(i, matches!(before, b'.' | b'~')) } else { i + 1 }
+    }
+
+    /// Reads a path from its first slash. `relative`: its first directory is no root.
+    pub fn path(&mut self, i: usize, relative: bool) -> usize {
+        let mut parts: Vec<(usize, usize)> = Vec::new();
+        let mut at = i;
+        loop {
+            // JSON of some writers escapes slashes.
+            let slash = at + self.from(at).iter().take_while(|b| **b == b'\\').count();
+            if self.at(slash) != b'/' {
+                break;
+            }
+            let s = slash + 1;
+            let len = self.from(s).iter().take_while(|b| in_chunk(**b) || matches!(b, b'+' | b'%' | b'~' | b'=' | b'$' | b'{' | b'}' | b'@' | b'*' | b'#')).count();
+            parts.push((s, s + len));
+            at = s + len;
+        }
+        self.components(&parts, relative);
+        at.max(i + 1)
+    }
+
+    fn components(&mut self, parts: &[(usize, usize)], relative: bool) {
+        let name = |n: usize| parts.get(n).map_or(&[][..], |(s, e)| &self.b[*s..*e]);
+        let system = !relative && words::system_root(name(0), name(1)) || !relative && parts.len() < 2;
+        let home = !relative && words::homes(name(0));
+        let mut inside = false;
+        for (n, (s, e)) in parts.iter().enumerate() {
+            let mut e = *e;
+            while e > *s && matches!(self.b[e - 1], b'.' | b'-') {
+                e -= 1;
+            }
+            let part = &self.b[*s..e];
+            inside |= part == b"site-packages" || part == b"dist-packages";
+            let last = n + 1 == parts.len();
+            let kept = system || inside || words::plain_dir(part) || last && words::file(part) || part.iter().all(|b| !b.is_ascii_alphanumeric()) || part.starts_with(b"$") || part.starts_with(b"python3");
+            if home && n == 1 && !words::system_user(part) && !part.is_empty() {
+                self.take(*s..e, Class::User);
+            } else if kept {
+                self.known(*s, e);
+            } else if let Some(class) = self.names.get(part) {
+                self.take(*s..e, class);
+            } else {
+                self.take(*s..e, Class::Dir);
+            }
+        }
+    }
+
+    /// Addresses, GUIDs, UUIDs and other identities that show by their form.
+    pub fn address(&mut self, s: usize, e: usize) -> Option<usize> {
+        let chunk = &self.b[s..e];
+        let next = self.at(e);
+        let hex = chunk.iter().take(17).all(u8::is_ascii_hexdigit);
+        if next == b':' && chunk.len() <= 4 && hex
+            && let Some(end) = self.colon_run(s)
+        {
+            return Some(end);
+        }
+        if next == b'/' && self.before(s) == b'(' && hex && chunk.len() <= 16 {
+            let end = self.chunk_end(e + 1);
+            let halves = std::str::from_utf8(&self.b[s..end]).ok()?;
+            if self.at(end) == b')' && end > e + 6 && address::decode_halves(halves).is_some() {
+                self.take(s..end, Class::Halves);
+                return Some(end);
+            }
+        }
+        if chunk.len() == 17 && chunk.iter().enumerate().all(|(i, b)| if i % 3 == 2 { *b == b'-' } else { b.is_ascii_hexdigit() }) {
+            self.take(s..e, Class::Mac);
+            return Some(e);
+        }
+        if chunk.len() == 64 && chunk.iter().all(u8::is_ascii_hexdigit) && !self.previous().ends_with(b"sha256") {
+            self.take(s..e, Class::Id);
+            return Some(e);
+        }
+        if chunk.len() >= 36 && self.uuids(s, e) {
+            return Some(e);
+        }
+        self.dotted(s, e)
+    }
+
+    /// UUIDs in a chunk (`GPU-5f2a…`); says whether there were any.
+    fn uuids(&mut self, s: usize, e: usize) -> bool {
+        let mut found = false;
+        let mut at = s;
+        while at + 36 <= e {
+            let uuid = self.b[at..at + 36].iter().enumerate().all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() });
+            if uuid && !self.before(at).is_ascii_alphanumeric() && !self.at(at + 36).is_ascii_alphanumeric() {
+                self.take(at..at + 36, Class::Uuid);
+                found = true;
+                at += 36;
+            } else {
+                at += 1;
+            }
+        }
+        found
+    }
+
+    /// IPv4 addresses in a chunk: alone, or a private one among other parts (`log_10.0.0.1.txt`).
+    fn dotted(&mut self, s: usize, e: usize) -> Option<usize> {
+        let chunk = &self.b[s..e];
+        let dots = memchr::memchr_iter(b'.', chunk).take(3).count();
+        if dots < 3 || chunk.len() < 7 {
+            return None;
+        }
+        let parse = |t: &[u8]| std::str::from_utf8(t).ok().and_then(|t| t.parse::<Ipv4Addr>().ok());
+        if let Some(ip) = parse(chunk) {
+            if !address::plain_v4(ip) && !self.told_version() {
+                self.take(s..e, Class::V4);
+            }
+            return Some(e);
+        }
+        let mut at = s;
+        let mut found = false;
+        while at < e {
+            let len = self.b[at..e].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+            let mut end = at + len;
+            while end > at && self.b[end - 1] == b'.' {
+                end -= 1;
+            }
+            // `10.0.0.1.4711.log`: the address is the first four numbers.
+            let four = self.b[at..end].iter().enumerate().filter(|(_, b)| **b == b'.').nth(3).map_or(end, |(n, _)| at + n);
+            let private = |ip: &Ipv4Addr| ip.is_private() || matches!(ip.octets(), [100, 64..=127, ..] | [169, 254, ..]);
+            if len >= 7 && !self.before(at).is_ascii_alphanumeric() && !self.at(four).is_ascii_alphanumeric() && parse(&self.b[at..four]).as_ref().is_some_and(private) {
+                self.take(at..four, Class::V4);
+                found = true;
+            }
+            at += len.max(1);
+        }
+        found.then_some(e)
+    }
+
+    /// `version 12.4.1.2`
+    fn told_version(&self) -> bool {
+        [&b"version"[..], b"ver", b"v", b"release", b"driver", b"firmware"].iter().any(|w| w.eq_ignore_ascii_case(self.previous()))
+    }
+
+    /// Hex groups joined by colons from `s` on: MAC, GUID, IPv6.
+    pub fn colon_run(&mut self, s: usize) -> Option<usize> {
+        let len = self.from(s).iter().take(64).take_while(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.')).count();
+        let mut end = s + len;
+        while end > s && self.b[end - 1] == b'.' || end > s + 2 && self.b[end - 1] == b':' && self.b[end - 2] != b':' {
+            end -= 1;
+        }
+        if is_word(self.at(s + len)) || self.before(s).is_ascii_alphanumeric() {
+            return None;
+        }
+        let text = std::str::from_utf8(&self.b[s..end]).ok()?;
+        let groups = |size: usize| text.split(':').all(|g| g.len() == size).then(|| text.split(':').count());
+        let class = match (groups(2), groups(4)) {
+            (Some(6 | 20), _) => Class::Mac,
+            (Some(8), _) | (_, Some(4)) => Class::Guid,
+            _ => {
+                let ip: Ipv6Addr = text.parse().ok()?;
+                let told = ip.segments().iter().filter(|g| **g != 0).count();
+                if told < 2 && !text.starts_with("::") && !text.starts_with("fe80") {
+                    return None;
+                }
+                Class::V6
+            }
+        };
+        self.take(s..end, class);
+        Some(end)
+    }
+}
+
+/// `worker-1  | `
+fn compose(name: &[u8], rest: &[u8]) -> bool {
+    let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let joined = matches!(name.get(..name.len() - digits), Some([.., b'-' | b'_']));
+    let rest = rest.strip_prefix(b" ").map(<[u8]>::trim_ascii_start);
+    digits > 0 && joined && rest.is_some_and(|t| t.starts_with(b"| ") || t == b"|")
+}
