@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod cli;
+pub mod collect;
 pub mod config;
 pub mod digest;
 pub mod event;

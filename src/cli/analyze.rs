@@ -78,7 +78,7 @@ fn tell(problem: &Problem) {
     if problem.path.contains(['.', '/', '\\']) {
         return;
     }
-    let commands = ["analyze", "follow", "events", "expect", "explain", "schema", "help"];
+    let commands = ["analyze", "follow", "events", "expect", "explain", "collect", "schema", "help"];
     if let Some(command) = nearest(&problem.path, commands.into_iter()) {
         let call = if command == "help" { "ncclog --help".to_owned() } else { format!("ncclog {command}") };
         complain(&format!("did you mean `{call}`?"));
