@@ -64,7 +64,7 @@ impl fmt::Debug for Log {
     }
 }
 
-impl<'a> Events<'a> {
+impl Events<'_> {
     /// Reads the next piece of whole lines; false at the end.
     fn read(&mut self) -> bool {
         let Some(rest) = self.log.text.get(self.at..).filter(|r| !r.is_empty()) else { return false };
