@@ -9,6 +9,7 @@ mod explain;
 mod explain_line;
 mod follow;
 mod output;
+mod packaging;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
@@ -39,6 +40,8 @@ pub fn run() -> ExitCode {
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Completions(args)) => packaging::completions(args),
+        Some(Command::Man(args)) => packaging::man(args),
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,
