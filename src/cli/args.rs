@@ -5,6 +5,7 @@ use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
+use super::packaging::{self, CompletionsArgs, ManArgs};
 use crate::config;
 use crate::report::{Format, Template};
 use crate::rules::User;
@@ -88,6 +89,12 @@ pub enum Command {
     Collect(CollectArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
+    /// Print the completions of a shell
+    #[command(before_help = packaging::COMPLETIONS, help_template = TEMPLATE)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    #[command(before_help = packaging::MAN, help_template = TEMPLATE)]
+    Man(ManArgs),
 }
 
 /// Arguments of `analyze`.

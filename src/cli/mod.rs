@@ -10,6 +10,7 @@ mod explain;
 mod explain_line;
 mod follow;
 mod output;
+mod packaging;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
@@ -41,6 +42,8 @@ pub fn run() -> ExitCode {
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Completions(args)) => packaging::completions(args),
+        Some(Command::Man(args)) => packaging::man(args),
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,
