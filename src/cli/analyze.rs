@@ -5,7 +5,7 @@ use super::output::{self, report_options};
 use super::progress::Bar;
 use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
-use crate::report::{self, Format};
+use crate::report::{self, Context, Format, FromFiles};
 use crate::rules;
 use anyhow::{Result, anyhow, bail};
 use clap::{ColorChoice, CommandFactory};
@@ -26,6 +26,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     for name in &args.why_not {
         super::explain::find(name)?;
     }
+    let redaction = args.redact.start(args.template.is_some())?;
     let user = args.config.load()?;
     let expect = expectations(&args.expect, &args.config)?;
     let bar = Bar::new(args.quiet);
@@ -39,10 +40,15 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     let color = args.color.color;
     if let Some(path) = target {
         output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
-        let options = options(args, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
+    }
+    let redacted = redaction.map(|r| r.report(&mut analysis)).transpose()?;
+    let around = redacted.as_ref().map(|r| r.context(&analysis));
+    let context: &dyn Context = around.as_ref().map_or(&FromFiles, |c| c);
+    if let Some(path) = target {
+        let options = options(args, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
         output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
-        let options = options(args, report_options(args.width, true, args.quiet, output::use_color(color)));
+        let options = options(args, context, report_options(args.width, true, args.quiet, output::use_color(color)));
         output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
@@ -68,8 +74,8 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 }
 
 /// What only `analyze` asks of a report.
-fn options(args: &AnalyzeArgs, plain: report::Options) -> report::Options {
-    report::Options { tree: args.tree, template: args.template, context: true, ..plain }
+fn options<'a>(args: &AnalyzeArgs, context: &'a dyn Context, plain: report::Options<'a>) -> report::Options<'a> {
+    report::Options { tree: args.tree, template: args.template, context: Some(context), ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.
@@ -78,8 +84,9 @@ fn tell(problem: &Problem) {
     if problem.path.contains(['.', '/', '\\']) {
         return;
     }
-    let commands = ["analyze", "follow", "events", "expect", "explain", "schema", "help"];
-    if let Some(command) = nearest(&problem.path, commands.into_iter()) {
+    let cli = Cli::command();
+    let commands = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    if let Some(command) = nearest(&problem.path, commands.chain(["help"])) {
         let call = if command == "help" { "ncclog --help".to_owned() } else { format!("ncclog {command}") };
         complain(&format!("did you mean `{call}`?"));
     }

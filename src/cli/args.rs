@@ -1,9 +1,12 @@
 //! The command line as clap sees it.
 
+use super::collect::{self, CollectArgs};
 use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
+use super::packaging::{self, CompletionsArgs, ManArgs};
+use super::redact::{self, RedactArg, RedactArgs};
 use crate::config;
 use crate::report::{Format, Template};
 use crate::rules::User;
@@ -82,8 +85,20 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Replace names, addresses and secrets in logs, so that they can be shared
+    #[command(before_help = redact::EXAMPLES, after_help = redact::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Redact(RedactArgs),
+    /// Read the facts of this host that decide what logs cannot
+    #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Collect(CollectArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
+    /// Print the completions of a shell
+    #[command(before_help = packaging::COMPLETIONS, help_template = TEMPLATE)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    #[command(before_help = packaging::MAN, help_template = TEMPLATE)]
+    Man(ManArgs),
 }
 
 /// Arguments of `analyze`.
@@ -107,6 +122,9 @@ pub struct AnalyzeArgs {
     /// What must hold
     #[command(flatten)]
     pub expect: ExpectArg,
+    /// What may be shown
+    #[command(flatten)]
+    pub redact: RedactArg,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,6 +1,6 @@
 //! Digest: what each process did, folded from the events of a stream in order. Bounded and mergeable.
 //!
-//! [`map`] is stateless and runs in parallel over blocks; [`fold`] is sequential per stream and holds everything
+//! [`map()`] is stateless and runs in parallel over blocks; [`Folder`] is sequential per stream and holds everything
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
@@ -12,7 +12,7 @@ mod ras;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};
-pub use fold::Folder;
+pub use fold::{Folder, template};
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};

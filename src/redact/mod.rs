@@ -50,6 +50,14 @@ impl Found {
         self.scanner = scanner;
     }
 
+    /// What was found so far; reading goes on where it was.
+    pub fn take(&mut self) -> Self {
+        let scanner = std::mem::take(&mut self.scanner);
+        let found = std::mem::take(self);
+        self.scanner = scanner;
+        found
+    }
+
     /// Notes a name that something else found.
     pub fn add(&mut self, name: &str, class: Class) {
         self.note(name.as_bytes(), class, 0);
@@ -128,7 +136,7 @@ impl Redactor {
 
     /// Replaces the identities of the next part of a text. `cut`: the part's end is not the end of what was written.
     pub fn redact(&self, text: &[u8], cut: bool, scanner: &mut Scanner, out: &mut Vec<u8>) {
-        let mut write = Write { redactor: self, text, done: 0, out };
+        let mut write = Write { redactor: self, text, done: 0, out, known_only: false };
         scanner.text(text, cut, &self.names, &mut write);
         let done = write.done;
         out.extend_from_slice(&text[done..]);
@@ -141,9 +149,28 @@ impl Redactor {
         if out == text.as_bytes() { Cow::Borrowed(text) } else { Cow::Owned(String::from_utf8_lossy(&out).into_owned()) }
     }
 
+    /// A line that was not learnt. What only it holds cannot have a number of its own here and is blotted out.
+    pub fn seen(&self, line: &str) -> String {
+        self.text(line).into_owned()
+    }
+
+    /// Words about texts that were learnt: only what was found in them is replaced, however the rest may look.
+    pub fn words<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut write = Write { redactor: self, text: text.as_bytes(), done: 0, out: &mut out, known_only: true };
+        Scanner::default().text(text.as_bytes(), false, &self.names, &mut write);
+        let done = write.done;
+        out.extend_from_slice(&text.as_bytes()[done..]);
+        if out == text.as_bytes() { Cow::Borrowed(text) } else { Cow::Owned(String::from_utf8_lossy(&out).into_owned()) }
+    }
+
     /// The pseudonym of a name whose class is known.
     pub fn name(&self, name: &str, class: Class) -> String {
         if name.is_empty() { String::new() } else { self.pseudonym(name.as_bytes(), class).into_owned() }
+    }
+
+    fn is_known(&self, name: &[u8], class: Class) -> bool {
+        self.ready.get(&class).is_some_and(|m| m.contains_key(name)) || self.names.has(name)
     }
 
     fn pseudonym(&self, name: &[u8], class: Class) -> Cow<'_, str> {
@@ -151,6 +178,17 @@ impl Redactor {
             Some(known) => Cow::Borrowed(known),
             None => Cow::Owned(self.book.pseudonym(&String::from_utf8_lossy(name), class)),
         }
+    }
+
+    /// A word in the place of a host, as opposed to a rank's mark, a device or a file.
+    pub fn may_be_host(word: &str) -> bool {
+        let word = word.as_bytes();
+        !words::role(word) && !words::evidence(word) && !words::never(word) && !words::source_file(word) && !words::file(word)
+    }
+
+    /// Everything that was found, with what stands in its place; in no particular order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&[u8], &str)> {
+        self.ready.values().flatten().map(|(from, to)| (from.as_slice(), to.as_str()))
     }
 
     /// A path as a user names it. Directories are replaced; the file's name is kept, but for what is known in it.
@@ -176,6 +214,7 @@ struct Write<'a> {
     text: &'a [u8],
     done: usize,
     out: &'a mut Vec<u8>,
+    known_only: bool,
 }
 
 impl Sink for Write<'_> {
@@ -183,6 +222,9 @@ impl Sink for Write<'_> {
         if span.start < self.done {
             // Two readings of one piece: the first was replaced already; what sticks out of it goes, too.
             self.done = self.done.max(span.end);
+            return;
+        }
+        if self.known_only && !self.redactor.is_known(&self.text[span.clone()], class) {
             return;
         }
         self.out.extend_from_slice(&self.text[self.done..span.start]);
