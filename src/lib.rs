@@ -48,6 +48,7 @@ pub mod input;
 pub mod job;
 pub mod line;
 mod log;
+#[doc(hidden)]
 pub mod redact;
 pub mod report;
 pub mod rules;

@@ -4,7 +4,7 @@
 mod support;
 
 use ncclog::analysis::{Options as Inputs, Silent, analyze, analyze_bytes};
-use ncclog::report::{FromFiles, Format, MAX_CHARACTERS, Options, Template, write};
+use ncclog::report::{Format, FromFiles, MAX_CHARACTERS, Options, Template, write};
 use ncclog::rules::{Analysis, Confidence, Finding, Severity, Verdict};
 use serde_json::Value;
 use support::{analysis, cluster, empty, evidence, healthy, tcp_fallback};

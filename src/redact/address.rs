@@ -83,10 +83,7 @@ pub struct Addresses {
 
 impl Default for Addresses {
     fn default() -> Self {
-        Self {
-            v4: Trie::new(32, V4_CLASSES.iter().map(|(a, len)| (u128::from(a.to_bits()), *len))),
-            v6: Trie::new(128, V6_CLASSES.iter().map(|(a, len)| (a.to_bits(), *len))),
-        }
+        Self { v4: Trie::new(32, V4_CLASSES.iter().map(|(a, len)| (u128::from(a.to_bits()), *len))), v6: Trie::new(128, V6_CLASSES.iter().map(|(a, len)| (a.to_bits(), *len))) }
     }
 }
 

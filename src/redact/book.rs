@@ -114,6 +114,11 @@ fn is_pseudonym(name: &str, stem: &str) -> bool {
     name.strip_prefix(stem).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// A name that an earlier redaction gave: it stays, whatever its place says it is.
+fn is_any_pseudonym(name: &str) -> bool {
+    ["host-", "hosts-", "user-", "path-"].iter().any(|stem| is_pseudonym(name, stem))
+}
+
 fn numbered(stem: &str) -> impl Fn(usize) -> String {
     move |n| format!("{stem}{n}")
 }
@@ -142,6 +147,9 @@ impl Book {
 
     /// Notes an identity. Hosts get their number in [`Book::settle`], all others at once.
     pub fn note(&mut self, name: &str, class: Class, headers: u64, pids: &BTreeSet<u32>) {
+        if is_any_pseudonym(name) && !is_pseudonym(name, "host-") {
+            return;
+        }
         match class {
             Class::Host => {
                 let (host, domain) = labels(name);
@@ -153,9 +161,9 @@ impl Book {
                 let room = MAX_PIDS.saturating_sub(witness.pids.len());
                 witness.pids.extend(pids.iter().take(room));
             }
-            Class::Hosts if !name.starts_with("hosts-") => self.host_lists.add(name, numbered("hosts-")),
-            Class::User if !is_pseudonym(name, "user-") => self.users.add(name, numbered("user-")),
-            Class::Dir if !is_pseudonym(name, "path-") => self.paths.add(name, numbered("path-")),
+            Class::Hosts => self.host_lists.add(name, numbered("hosts-")),
+            Class::User => self.users.add(name, numbered("user-")),
+            Class::Dir => self.paths.add(name, numbered("path-")),
             Class::V4 => {
                 if let Ok(ip) = name.parse() {
                     self.v4(ip);
@@ -176,7 +184,7 @@ impl Book {
             Class::Uuid => self.uuids.add(&bare(name), |n| format!("0000000000004000a000{n:012x}")),
             Class::Id => self.ids.add(name, |n| format!("{n:064x}")),
             Class::Secret => self.secrets.add(name, |n| secret_name(name, n)),
-            _ => {}
+            Class::Torn => {}
         }
     }
 
@@ -226,13 +234,16 @@ impl Book {
 
     /// What stands in place of `name`.
     pub fn pseudonym(&self, name: &str, class: Class) -> String {
-        let known = |n: &Numbered, stem: &str| n.get(name).map_or_else(|| if is_pseudonym(name, stem) { name.to_owned() } else { UNKNOWN.to_owned() }, str::to_owned);
+        if is_any_pseudonym(name) {
+            return name.to_owned();
+        }
+        let known = |n: &Numbered| n.get(name).unwrap_or(UNKNOWN).to_owned();
         let shape = |n: &Numbered| n.get(&bare(name)).map_or_else(|| shaped(name, ""), |digits| shaped(name, digits));
         match class {
             Class::Host => self.host(name),
-            Class::Hosts => known(&self.host_lists, "hosts-"),
-            Class::User => known(&self.users, "user-"),
-            Class::Dir => known(&self.paths, "path-"),
+            Class::Hosts => known(&self.host_lists),
+            Class::User => known(&self.users),
+            Class::Dir => known(&self.paths),
             Class::V4 => name.parse().ok().and_then(|ip| self.ipv4.get(&ip)).map_or_else(|| "0.0.0.0".to_owned(), ToString::to_string),
             Class::V6 => name.parse().ok().and_then(|ip| self.mapped(ip)).map_or_else(|| "::".to_owned(), |to| address::like(name, to)),
             Class::Halves => address::decode_halves(name).and_then(|ip| self.mapped(ip)).map_or_else(|| "0/0".to_owned(), address::encode_halves),

@@ -144,10 +144,14 @@ impl<S: Sink> Line<'_, S> {
         let rest = self.from(e);
         let host = match (before, next) {
             // [gpu-01]:29500, [gpu-01:4711] *** Process received signal
-            (b'[', b']') => hostish(name) && !words::role(name) && (4..=5).contains(&rest.strip_prefix(b"]:").map_or(0, digits)) && !in_chunk(self.at(e + 2 + digits(&self.b[e + 2..]))),
+            (b'[', b']') => {
+                hostish(name) && !words::role(name) && (4..=5).contains(&rest.strip_prefix(b"]:").map_or(0, digits)) && !in_chunk(self.at(e + 2 + digits(&self.b[e + 2..])))
+            }
             (b'[', b':') => peculiar(name) && digits(&rest[1..]) > 0,
             // (gpu-01, 29500) of torch, (worker-a, rank=1, pid=9) of SkyPilot
-            (b'(', b',') => hostish(name) && (rest.strip_prefix(b", ").is_some_and(|t| digits(t) > 3 && t[digits(t)..].starts_with(b")")) || rest.starts_with(b", rank=") && !words::role(name)),
+            (b'(', b',') => {
+                hostish(name) && (rest.strip_prefix(b", ").is_some_and(|t| digits(t) > 3 && t[digits(t)..].starts_with(b")")) || rest.starts_with(b", rank=") && !words::role(name))
+            }
             (b'@', _) => hostish(name) && name.iter().any(|b| matches!(b, b'.' | b'-') || b.is_ascii_digit()) && !words::public(name) && name.iter().any(u8::is_ascii_alphabetic),
             _ => self.told_by_word(s, e),
         };
@@ -155,8 +159,10 @@ impl<S: Sink> Line<'_, S> {
             self.take(s..e, Class::Host);
             return Some(e);
         }
-        if next == b'[' && self.folded(s, e) {
-            let end = e + rest.iter().position(|b| *b == b']').unwrap_or(0) + 1;
+        // `gpu-[01-04]`: the dash belongs to the names.
+        let open = e + rest.iter().take_while(|b| **b == b'-').count();
+        if self.at(open) == b'[' && self.folded(s, open) {
+            let end = e + self.from(e).iter().position(|b| *b == b']').unwrap_or(0) + 1;
             self.take(s..end, Class::Hosts);
             return Some(end);
         }
@@ -164,7 +170,7 @@ impl<S: Sink> Line<'_, S> {
         let home = before == b'~' && matches!(next, b'/' | b' ' | 0) && hostish(name);
         if mail || home {
             self.take(s..e, Class::User);
-            return Some(e);
+            return Some(if home && next == b'/' { self.path(e, true) } else { e });
         }
         None
     }
@@ -277,7 +283,8 @@ impl<S: Sink> Line<'_, S> {
             let e = self.chunk_end(at);
             let name = &self.b[at..e];
             let address = name.iter().all(|b| b.is_ascii_digit() || *b == b'.');
-            let good = hostish(name) && !address && !words::evidence(name) && (firm || peculiar(name) || self.at(e) == 0 || self.at(e) == b'\r') && !matches!(self.at(e), b'(' | b'{');
+            let good =
+                hostish(name) && !address && !words::evidence(name) && (firm || peculiar(name) || self.at(e) == 0 || self.at(e) == b'\r') && !matches!(self.at(e), b'(' | b'{');
             if !good {
                 break;
             }
@@ -297,7 +304,9 @@ impl<S: Sink> Line<'_, S> {
         let mut at = e + 3;
         let authority = self.from(at).iter().take(LONGEST).take_while(|b| !ends_value(**b) && !matches!(b, b'/' | b'?' | b'#')).count();
         if let Some(sign) = memchr::memrchr(b'@', &self.b[at..at + authority]) {
-            self.take(at..at + sign, Class::Secret);
+            if !secret::is_redacted(&self.b[at..at + sign]) {
+                self.take(at..at + sign, Class::Secret);
+            }
             at += sign + 1;
         }
         let bucket = matches!(&self.b[s..e], b"s3" | b"gs" | b"hdfs" | b"abfs" | b"wandb");
@@ -321,7 +330,7 @@ impl<S: Sink> Line<'_, S> {
     /// A slash: the start of a path, if no word stands before it.
     pub fn slash(&mut self, i: usize) -> usize {
         let before = self.before(i);
-        let flag = is_word(before) && self.prev.end == i && self.before(self.prev.start) == b'-' && self.prev.len() == 1;
+        let flag = self.prev.end == i && self.before(self.prev.start) == b'-' && matches!(self.previous(), b"I" | b"L");
         let open = !in_chunk(before) && !matches!(before, b')' | b']' | b'}' | b'>') || before == b'.' || flag;
         if open && in_chunk(self.at(i + 1)) || self.from(i + 1).starts_with(b"$") { self.path(i, matches!(before, b'.' | b'~')) } else { i + 1 }
     }
@@ -356,9 +365,15 @@ impl<S: Sink> Line<'_, S> {
                 e -= 1;
             }
             let part = &self.b[*s..e];
-            inside |= part == b"site-packages" || part == b"dist-packages";
+            inside |= matches!(part, b"site-packages" | b"dist-packages" | b"csrc");
             let last = n + 1 == parts.len();
-            let kept = system || inside || words::plain_dir(part) || last && words::file(part) || part.iter().all(|b| !b.is_ascii_alphanumeric()) || part.starts_with(b"$") || part.starts_with(b"python3");
+            let kept = system
+                || inside
+                || words::plain_dir(part)
+                || last && words::file(part)
+                || part.iter().all(|b| !b.is_ascii_alphanumeric())
+                || part.starts_with(b"$")
+                || part.starts_with(b"python3");
             if home && n == 1 && !words::system_user(part) && !part.is_empty() {
                 self.take(*s..e, Class::User);
             } else if kept {
@@ -376,7 +391,9 @@ impl<S: Sink> Line<'_, S> {
         let chunk = &self.b[s..e];
         let next = self.at(e);
         let hex = chunk.iter().take(17).all(u8::is_ascii_hexdigit);
-        if next == b':' && chunk.len() <= 4 && hex
+        if next == b':'
+            && chunk.len() <= 4
+            && hex
             && let Some(end) = self.colon_run(s)
         {
             return Some(end);

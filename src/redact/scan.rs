@@ -283,8 +283,10 @@ impl<S: Sink> Line<'_, S> {
         if chunk.iter().any(|b| matches!(b, b'.' | b'-' | b'_')) {
             self.parts(s, e);
         }
-        if self.cut && e == self.b.len() || self.b.len() - e == 3 && self.from(e) == "…".as_bytes() {
-            self.edge(s, e);
+        let joints = self.from(e).iter().take_while(|b| matches!(b, b'.' | b'-')).count();
+        let rest = self.from(e + joints);
+        if self.cut && rest.is_empty() || rest == "…".as_bytes() {
+            self.edge(s, e + joints);
         }
     }
 
@@ -322,5 +324,6 @@ fn cloud(chunk: &[u8]) -> bool {
 
 /// Labels that may stand behind a host's own.
 fn domain(labels: &[u8]) -> bool {
-    !words::file(&[b"x.", labels].concat()) && labels.split(|b| *b == b'.').all(|l| l.first().is_some_and(u8::is_ascii_alphabetic) && l.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'))
+    !words::file(&[b"x.", labels].concat())
+        && labels.split(|b| *b == b'.').all(|l| l.first().is_some_and(u8::is_ascii_alphabetic) && l.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'))
 }

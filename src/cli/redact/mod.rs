@@ -172,7 +172,9 @@ fn files(args: &RedactArgs, dir: &Path, mut redaction: Redaction) -> Result<u8> 
     }
     redaction.redactor.join(found);
     let targets = targets::name(&whole, dir, &redaction.redactor);
-    if !args.force && let Some(path) = targets.iter().find(|t| t.exists()) {
+    if !args.force
+        && let Some(path) = targets.iter().find(|t| t.exists())
+    {
         bail!("{}: is there already; choose another -o DIR, or replace it with --force", path.display());
     }
     for (source, target) in whole.iter().zip(&targets) {
