@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod digest;
 mod events;
 mod exit;
 mod expect;
@@ -16,6 +17,7 @@ pub use exit::{FOUND, FailOn, OK, TROUBLE};
 use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
 use anyhow::{Context, Result, anyhow};
+use args::size;
 use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
@@ -36,6 +38,8 @@ pub fn run() -> ExitCode {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
         Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Digest(args)) => digest::run(args),
+        Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
