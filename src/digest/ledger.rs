@@ -52,6 +52,13 @@ impl Entry {
         }
     }
 
+    /// Forgets the records between the first and the last; tells how many.
+    pub(super) fn forget_between(&mut self) -> u64 {
+        let before = self.samples.len();
+        self.samples.truncate(1);
+        (before - self.samples.len()) as u64
+    }
+
     /// Takes a later record as the last one.
     fn end(&mut self, sample: Arc<Sample>) {
         if sample.at >= self.last.at {

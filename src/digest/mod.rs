@@ -5,6 +5,7 @@
 
 mod comm;
 pub mod disk;
+mod fit;
 mod fold;
 mod ledger;
 mod map;

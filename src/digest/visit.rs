@@ -24,6 +24,25 @@ impl Process {
         }
     }
 
+    /// Calls `visit` for every record that it holds, shared ones as often as they are named.
+    pub(super) fn each_sample(&self, visit: &mut dyn FnMut(&Arc<Sample>)) {
+        visit(&self.first);
+        visit(&self.last);
+        self.settings.values().for_each(&mut *visit);
+        for entry in self.ledger.iter() {
+            visit(&entry.first);
+            visit(&entry.last);
+            entry.samples.iter().for_each(&mut *visit);
+        }
+        for comm in &self.comms {
+            let named = [&comm.first, &comm.start, &comm.complete, &comm.last];
+            named.into_iter().flatten().for_each(&mut *visit);
+            comm.end.iter().for_each(|(_, s)| visit(s));
+            comm.net.iter().for_each(|(_, s)| visit(s));
+            comm.channels.iter().for_each(|c| visit(&c.first));
+        }
+    }
+
     /// Gives it to another stream.
     pub(super) fn renumber(&mut self, stream: u32) {
         if self.stream == stream {
