@@ -1,6 +1,6 @@
 //! Digest: what each process did, folded from the events of a stream in order. Bounded and mergeable.
 //!
-//! [`map`] is stateless and runs in parallel over blocks; [`fold`] is sequential per stream and holds everything
+//! [`map()`] is stateless and runs in parallel over blocks; [`Folder`] is sequential per stream and holds everything
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
