@@ -424,7 +424,8 @@ fn a_digest_never_has_files_read() {
 #[test]
 fn own_patterns_are_those_of_the_digest() {
     let dir = dir();
-    let config = path_of(dir.path(), "ncclog.toml", b"[[rule]]\nid = \"carrier\"\nseverity = \"error\"\nconfidence = \"certain\"\ntitle = \"carrier lost\"\npattern = \"lost carrier\"\n");
+    let config =
+        path_of(dir.path(), "ncclog.toml", b"[[rule]]\nid = \"carrier\"\nseverity = \"error\"\nconfidence = \"certain\"\ntitle = \"carrier lost\"\npattern = \"lost carrier\"\n");
     let log = path_of(dir.path(), "rank0.log", format!("{}{HEAD} eth0 lost carrier\n", log("node1", 0)).as_bytes());
     let p = |name: &str| dir.path().join(name).display().to_string();
     ncclog(&["digest", &log, "-o", &p("with.digest"), "--config", &config]).code(0);

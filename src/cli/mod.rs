@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod collect;
 mod digest;
 mod events;
 mod exit;
@@ -10,6 +11,7 @@ mod explain;
 mod explain_line;
 mod follow;
 mod output;
+mod packaging;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
@@ -42,7 +44,10 @@ pub fn run() -> ExitCode {
         Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
+        Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Completions(args)) => packaging::completions(args),
+        Some(Command::Man(args)) => packaging::man(args),
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,

@@ -3,7 +3,7 @@
 //! It is applied to what was folded, whether a digest is written or not: findings from digests and from logs are the
 //! same.
 
-use super::{CommLog, Process, disk};
+use super::{CommLog, Entry, Process, disk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ const STEPS: [fn(&mut Process) -> u64; 6] = [
         let largest = p.comms.iter().filter_map(|c| c.nranks).max();
         p.comms.iter_mut().filter(|c| c.nranks != largest).map(|c| shorten_calls(c, FEW_CALLS)).sum()
     },
-    |p| p.ledger.entries_mut().iter_mut().map(|e| e.forget_between()).sum(),
+    |p| p.ledger.entries_mut().iter_mut().map(Entry::forget_between).sum(),
     |p| p.comms.iter_mut().map(|c| shorten_channels(c, FEW_CHANNELS)).sum(),
     |p| p.comms.iter_mut().map(|c| shorten_calls(c, FEW_CALLS)).sum(),
     ended,
@@ -123,6 +123,8 @@ fn estimate(process: &Process) -> usize {
     });
     bytes += process.ledger.iter().map(|e| 40 + e.kind.len() + e.key.len()).sum::<usize>();
     bytes += process.settings.keys().map(|k| 24 + k.name.len() + k.value.len()).sum::<usize>();
-    let comm = |c: &CommLog| 500 + c.channels.iter().map(|k| 40 + k.via.len() + k.net.len()).sum::<usize>() + c.calls.tail.len() * 12 + c.calls.checkpoints.len() * 44 + c.calls.peers.len() * 60;
+    let comm = |c: &CommLog| {
+        500 + c.channels.iter().map(|k| 40 + k.via.len() + k.net.len()).sum::<usize>() + c.calls.tail.len() * 12 + c.calls.checkpoints.len() * 44 + c.calls.peers.len() * 60
+    };
     bytes + process.comms.iter().map(comm).sum::<usize>()
 }

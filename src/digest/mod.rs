@@ -1,10 +1,11 @@
 //! Digest: what each process did, folded from the events of a stream in order. Bounded and mergeable.
 //!
-//! [`map`] is stateless and runs in parallel over blocks; [`fold`] is sequential per stream and holds everything
+//! [`map()`] is stateless and runs in parallel over blocks; [`Folder`] is sequential per stream and holds everything
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
 pub mod disk;
+mod facts;
 mod fit;
 mod fold;
 mod ledger;
@@ -16,6 +17,7 @@ mod union;
 mod visit;
 
 pub use comm::{ChannelCount, CommLog};
+pub use facts::*;
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
@@ -63,6 +65,8 @@ pub struct StreamInfo {
     pub last_time: Option<Time>,
     /// The stream's last non-empty line.
     pub last: Option<Arc<Sample>>,
+    /// Facts of hosts that the stream shows. `Job::build` moves them to the nodes.
+    pub facts: Vec<HostFacts>,
 }
 
 /// A position in the input with its time, if any.

@@ -6,7 +6,7 @@ use crate::digest::comm::MAX_CHANNELS;
 use crate::digest::fold::{MAX_COMMS, MAX_SETTINGS};
 use crate::digest::ledger::{MAX_ENTRIES, MAX_SAMPLES};
 use crate::digest::sequence::{KEPT_CALLS, MAX_CHECKPOINTS, MAX_PEERS};
-use crate::digest::{MAX_TEXT, StreamInfo};
+use crate::digest::{HostFacts, MAX_ADDRESSES, MAX_BANDWIDTHS, MAX_BRIDGES, MAX_COMMANDS, MAX_GIDS, MAX_GPUS, MAX_HCAS, MAX_INTERFACES, MAX_PORTS, MAX_TEXT, StreamInfo};
 
 /// Longest text of any field, in bytes. The fold cuts at bytes of the log, of which each may become a replacement
 /// character of three.
@@ -49,7 +49,28 @@ fn text(text: &str) -> Checked {
 pub fn stream(info: &StreamInfo) -> Checked {
     let texts = [&info.path, &info.from].into_iter().chain(&info.problem);
     hold(texts.into_iter().all(|t| t.len() <= MAX_PATH), "a path is too long")?;
-    numbers([info.bytes, info.lines, info.nccl_lines, info.events])
+    numbers([info.bytes, info.lines, info.nccl_lines, info.events])?;
+    info.last.iter().try_for_each(|s| text(&s.text).and(numbers([s.at.line, s.at.offset])))
+}
+
+/// Checks what is known of a host.
+pub fn host(facts: &mut HostFacts) -> Checked {
+    let lists = [
+        (facts.commands.len(), MAX_COMMANDS),
+        (facts.interfaces.len(), MAX_INTERFACES),
+        (facts.hcas.len(), MAX_HCAS),
+        (facts.gpus.len(), MAX_GPUS),
+        (facts.matrix.len(), MAX_GPUS * 8),
+        (facts.acs.len(), MAX_BRIDGES),
+        (facts.bandwidths.len(), MAX_BANDWIDTHS),
+    ];
+    hold(lists.iter().all(|(n, most)| n <= most), "a host has too many facts")?;
+    hold(facts.interfaces.iter().all(|i| i.addresses.len() <= MAX_ADDRESSES) && facts.hcas.iter().all(|h| h.ports.len() <= MAX_PORTS), "a host has too many facts")?;
+    hold(facts.hcas.iter().flat_map(|h| &h.ports).map(|p| p.gids.len()).sum::<usize>() <= MAX_GIDS, "a host has too many facts")?;
+    number(facts.dropped).and(text(&facts.host))?;
+    let mut good = Ok(());
+    facts.each_line(&mut |line| good = good.and(numbers([line.line, line.offset])).and(text(&line.text)));
+    good
 }
 
 /// Checks a process of a digest with so many streams.

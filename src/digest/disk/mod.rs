@@ -5,7 +5,7 @@
 mod check;
 mod wire;
 
-use super::{Digest, Mark, Process, Sample, StreamInfo};
+use super::{Digest, HostFacts, Mark, Process, Sample, StreamInfo};
 use ahash::RandomState;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,8 @@ struct Head {
     /// Who wrote it.
     tool: String,
     streams: usize,
+    /// Hosts that streams tell facts of.
+    hosts: usize,
     processes: usize,
     /// The user's patterns that were looked for.
     patterns: Vec<(String, String)>,
@@ -108,9 +110,11 @@ pub fn write(digest: &Digest, out: &mut dyn Write) -> io::Result<()> {
     let mut out = zstd::stream::write::Encoder::new(out, 6)?;
     out.include_checksum(true)?;
     out.window_log(WINDOW)?;
+    let hosts = hosts(digest)?;
     let head = Head {
         tool: concat!("ncclog ", env!("CARGO_PKG_VERSION")).to_owned(),
         streams: digest.streams.len(),
+        hosts: hosts.len(),
         processes: digest.processes.len(),
         patterns: digest.patterns.clone(),
     };
@@ -118,10 +122,27 @@ pub fn write(digest: &Digest, out: &mut dyn Write) -> io::Result<()> {
     for info in &digest.streams {
         line(&mut out, &freeze_stream(info))?;
     }
+    for host in hosts {
+        out.write_all(&host)?;
+    }
     for process in &digest.processes {
         line(&mut out, &freeze(process, process.stream))?;
     }
     out.finish()?.flush()
+}
+
+/// The facts of hosts, a line each: the stream, what it tells.
+fn hosts(digest: &Digest) -> io::Result<Vec<Vec<u8>>> {
+    let mut lines = Vec::new();
+    for (stream, facts) in digest.streams.iter().enumerate().flat_map(|(i, s)| s.facts.iter().map(move |f| (i as u32, f))) {
+        let mut text = Vec::new();
+        line(&mut text, &(stream, facts))?;
+        // Facts are bounded; only escapes could make them longer than a reader takes.
+        if text.len() as u64 <= MAX_LINE {
+            lines.push(text);
+        }
+    }
+    Ok(lines)
 }
 
 fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
@@ -151,7 +172,7 @@ impl Write for Counter {
 }
 
 fn freeze_stream(info: &StreamInfo) -> WireStream {
-    let StreamInfo { path, from, bytes, lines, nccl_lines, events, problem, last_time, last } = info;
+    let StreamInfo { path, from, bytes, lines, nccl_lines, events, problem, last_time, last, facts: _ } = info;
     WireStream {
         path: path.clone(),
         from: from.clone(),
@@ -166,15 +187,7 @@ fn freeze_stream(info: &StreamInfo) -> WireStream {
 }
 
 fn thaw_stream(wire: WireStream, stream: u32, name: &str) -> StreamInfo {
-    let sample = |(line, offset, time, text)| Sample {
-        at: Mark { stream, line, offset, time },
-        text,
-        fields: Vec::new(),
-        tid: 0,
-        level: None,
-        file: String::new(),
-        repeated: 0,
-    };
+    let sample = |(line, offset, time, text)| Sample { at: Mark { stream, line, offset, time }, text, fields: Vec::new(), tid: 0, level: None, file: String::new(), repeated: 0 };
     StreamInfo {
         path: wire.path,
         from: if wire.from.is_empty() { name.to_owned() } else { wire.from },
@@ -185,6 +198,7 @@ fn thaw_stream(wire: WireStream, stream: u32, name: &str) -> StreamInfo {
         problem: wire.problem,
         last_time: wire.last_time,
         last: wire.last.map(|s| sample(s).into()),
+        facts: Vec::new(),
     }
 }
 
@@ -262,7 +276,7 @@ pub fn read(raw: &mut dyn Read, name: &str) -> Result<Packed, Unreadable> {
     decoder.window_log_max(WINDOW)?;
     let mut lines = Lines { inner: BufReader::with_capacity(1 << 17, decoder), taken: &taken, given: 0 };
     let head: Head = lines.parse()?;
-    if head.streams > MAX_COUNT || head.processes > MAX_COUNT || head.patterns.len() > crate::event::MAX_PATTERNS {
+    if head.streams > MAX_COUNT || head.hosts > MAX_COUNT || head.processes > MAX_COUNT || head.patterns.len() > crate::event::MAX_PATTERNS {
         return Err(Unreadable::TooLarge);
     }
     let mut packed = Packed { patterns: head.patterns, ..Packed::default() };
@@ -270,6 +284,12 @@ pub fn read(raw: &mut dyn Read, name: &str) -> Result<Packed, Unreadable> {
         let info = thaw_stream(lines.parse()?, stream as u32, name);
         check::stream(&info).map_err(damaged)?;
         packed.streams.push(info);
+    }
+    for _ in 0..head.hosts {
+        let (stream, mut facts): (u32, HostFacts) = lines.parse()?;
+        check::host(&mut facts).map_err(damaged)?;
+        let info = packed.streams.get_mut(stream as usize).ok_or_else(|| damaged("a host belongs to no stream"))?;
+        info.facts.push(facts);
     }
     let mut left = head.processes;
     while left > 0 {
