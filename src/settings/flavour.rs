@@ -1,6 +1,6 @@
 //! The same lines for a shell, Docker, Slurm, Kubernetes, Ray and vLLM.
 
-use super::{Block, Line, Sheet, Value};
+use super::{Block, Line, Sheet, Value, short};
 use crate::report::clean;
 use clap::ValueEnum;
 use serde_json::{Map, Value as Json};
@@ -45,18 +45,8 @@ fn usage(sheet: &Sheet, flavour: Flavour) -> Vec<String> {
     let per_node = sheet.blocks.iter().any(|b| b.host.is_some());
     let differing = if sheet.blocks.len() > 1 { sheet.differing() } else { Vec::new() };
     let mut list = Vec::new();
-    match (flavour, per_node) {
-        (Flavour::Shell, true) => list.push("on each node, in the shell or script that starts its ranks; not in one place for all".to_owned()),
-        (Flavour::Shell, false) => {}
-        (Flavour::Docker, _) => list.push("docker run --env-file FILE --network=host --ipc=host --device=/dev/infiniband --ulimit memlock=-1 …; logs under /tmp need -v DIR:/tmp".to_owned()),
-        (Flavour::Slurm, true) => list.push("save as node-env.sh; every task reads it: srun sh -c '. ./node-env.sh; exec \"$@\"' - PROGRAM ARGUMENTS".to_owned()),
-        (Flavour::Slurm, false) => list.push("in the batch script before srun, which hands the environment on unless --export says otherwise; srun --label --output=job.%j.log".to_owned()),
-        (Flavour::K8s, true) => list.push("in the container's spec of the pod on each node; one template for all pods cannot hold values that differ".to_owned()),
-        (Flavour::K8s, false) => list.push("in the container's spec; the log files: kubectl cp POD:/tmp/ logs/POD/".to_owned()),
-        (Flavour::Ray, true) => list.push("on each node before its `ray start`; a runtime environment is the same everywhere".to_owned()),
-        (Flavour::Ray, false) => list.push("as a runtime environment: ray job submit --runtime-env-json '…' -- python train.py, or ray.init(runtime_env=…)".to_owned()),
-        (Flavour::Vllm, true) => list.push("on each node before vllm serve, or before its `ray start`".to_owned()),
-        (Flavour::Vllm, false) => list.push("before vllm serve; with Ray on every node before `ray start`".to_owned()),
+    if !sheet.blocks.is_empty() {
+        list.extend(place(flavour, per_node).map(str::to_owned));
     }
     let copied: Vec<String> = differing.iter().filter(|n| n.starts_with("NCCL_") || n.starts_with("VLLM_")).map(|n| format!("\"{n}\"")).collect();
     if matches!(flavour, Flavour::Ray | Flavour::Vllm) && !copied.is_empty() {
@@ -64,6 +54,23 @@ fn usage(sheet: &Sheet, flavour: Flavour) -> Vec<String> {
         list.push(format!("  mkdir -p ~/.config/vllm && echo '[{}]' > ~/.config/vllm/ray_non_carry_over_env_vars.json", copied.join(", ")));
     }
     list
+}
+
+/// Where the lines belong.
+fn place(flavour: Flavour, per_node: bool) -> Option<&'static str> {
+    Some(match (flavour, per_node) {
+        (Flavour::Shell, true) => "on each node, in the shell or script that starts its ranks; not in one place for all",
+        (Flavour::Shell, false) => return None,
+        (Flavour::Docker, _) => "docker run --env-file FILE --network=host --ipc=host --device=/dev/infiniband --ulimit memlock=-1 …; logs under /tmp need -v DIR:/tmp",
+        (Flavour::Slurm, true) => "save as node-env.sh; every task reads it: srun sh -c '. ./node-env.sh; exec \"$@\"' - PROGRAM ARGUMENTS",
+        (Flavour::Slurm, false) => "in the batch script before srun, which hands the environment on unless --export says otherwise; srun --label --output=job.%j.log",
+        (Flavour::K8s, true) => "in the container's spec of the pod on each node; one template for all pods cannot hold values that differ",
+        (Flavour::K8s, false) => "in the container's spec; the log files: kubectl cp POD:/tmp/ logs/POD/",
+        (Flavour::Ray, true) => "on each node before its `ray start`; a runtime environment is the same everywhere",
+        (Flavour::Ray, false) => "as a runtime environment: ray job submit --runtime-env-json '…' -- python train.py, or ray.init(runtime_env=…)",
+        (Flavour::Vllm, true) => "on each node before vllm serve, or before its `ray start`",
+        (Flavour::Vllm, false) => "before vllm serve; with Ray on every node before `ray start`",
+    })
 }
 
 fn block_alone(block: &Block, flavour: Flavour, out: &mut dyn Write) -> io::Result<()> {
@@ -163,10 +170,6 @@ fn slurm(sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "esac")
 }
 
-fn short(host: &str) -> &str {
-    host.split(['.', ' ']).next().unwrap_or(host)
-}
-
 fn comments(out: &mut dyn Write, indent: &str, texts: &[String]) -> io::Result<()> {
     for text in texts {
         if text.is_empty() {
@@ -183,10 +186,13 @@ fn one_line(text: &str) -> Cow<'_, str> {
     clean(text)
 }
 
-/// A word for a shell.
-fn quoted(value: &str) -> Cow<'_, str> {
+/// A word for a shell. What begins with `=` is quoted for zsh, which takes it for the path of a command.
+pub fn quoted(value: &str) -> Cow<'_, str> {
+    if is_plain(value) && !value.is_empty() && !value.starts_with('=') {
+        return Cow::Borrowed(value);
+    }
     // A NUL cannot stand in a variable at all.
-    shlex::try_quote(value).unwrap_or_else(|_| Cow::Borrowed("''"))
+    shlex::try_quote(value).unwrap_or(Cow::Borrowed("''"))
 }
 
 /// Means the same to a shell and to Docker.
@@ -199,12 +205,7 @@ mod tests {
     use super::*;
 
     fn lines() -> Vec<Line> {
-        vec![
-            Line::set("NCCL_IB_HCA", "=mlx5_0:1", "exact name"),
-            Line { name: "NCCL_NET".to_owned(), value: Value::Unset, note: String::new() },
-            Line { name: "NCCL_IB_GID_INDEX".to_owned(), value: Value::Open("show_gids".to_owned()), note: String::new() },
-            Line::set("X", "a b'$(c)", ""),
-        ]
+        vec![Line::set("NCCL_IB_HCA", "=mlx5_0:1", "exact name"), Line::unset("NCCL_NET", ""), Line::open("NCCL_IB_GID_INDEX", "show_gids", ""), Line::set("X", "a b'$(c)", "")]
     }
 
     fn shown(flavour: Flavour, hosts: &[Option<&str>]) -> String {
@@ -218,7 +219,8 @@ mod tests {
     fn shells_get_quotes_and_comments() {
         assert_eq!(
             shown(Flavour::Shell, &[None]),
-            "export NCCL_IB_HCA='=mlx5_0:1'   # exact name\nunset NCCL_NET\n# NCCL_IB_GID_INDEX: show_gids\nexport X=\"a b'\\$(c)\"\n".replace("\"a b'\\$(c)\"", &quoted("a b'$(c)"))
+            "export NCCL_IB_HCA='=mlx5_0:1'   # exact name\nunset NCCL_NET\n# NCCL_IB_GID_INDEX: show_gids\nexport X=\"a b'\\$(c)\"\n"
+                .replace("\"a b'\\$(c)\"", &quoted("a b'$(c)"))
         );
     }
 
@@ -257,7 +259,11 @@ mod tests {
 
     #[test]
     fn what_differs_between_nodes_is_kept_from_vllm() {
-        let block = |host: &str, gid: &str| Block { host: Some(host.to_owned()), lines: vec![Line::set("NCCL_NET", "IB", ""), Line::set("NCCL_IB_GID_INDEX", gid, "")], ..Block::default() };
+        let block = |host: &str, gid: &str| Block {
+            host: Some(host.to_owned()),
+            lines: vec![Line::set("NCCL_NET", "IB", ""), Line::set("NCCL_IB_GID_INDEX", gid, "")],
+            ..Block::default()
+        };
         let sheet = Sheet { blocks: vec![block("n1", "3"), block("n2", "5")], ..Sheet::default() };
         assert_eq!(sheet.differing(), ["NCCL_IB_GID_INDEX"]);
         let mut out = Vec::new();

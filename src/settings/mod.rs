@@ -3,9 +3,13 @@
 
 mod debug;
 mod flavour;
+mod pins;
+mod plan;
 
 pub use debug::{Situation, debug};
 pub use flavour::{Flavour, env_file, write};
+pub use pins::pins;
+pub use plan::{Wanted, chosen, nodes, plan};
 
 /// What becomes of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +31,24 @@ pub struct Line {
     pub value: Value,
     /// Why, since which version.
     pub note: String,
+    /// The value comes from the facts of the node: no text of a log says it better.
+    pub from_facts: bool,
 }
 
 impl Line {
     /// A variable with a value.
     pub fn set(name: &str, value: impl Into<String>, note: &str) -> Self {
-        Self { name: name.to_owned(), value: Value::Set(value.into()), note: note.to_owned() }
+        Self { name: name.to_owned(), value: Value::Set(value.into()), note: note.to_owned(), from_facts: false }
+    }
+
+    /// A variable that is taken out.
+    pub fn unset(name: &str, note: &str) -> Self {
+        Self { value: Value::Unset, ..Self::set(name, "", note) }
+    }
+
+    /// A variable whose value has to be found by a rule.
+    pub fn open(name: &str, rule: impl Into<String>, note: &str) -> Self {
+        Self { value: Value::Open(rule.into()), ..Self::set(name, "", note) }
     }
 }
 
@@ -75,4 +91,9 @@ impl Sheet {
         }
         names
     }
+}
+
+/// The first label of a host's name.
+pub fn short(host: &str) -> &str {
+    host.split(['.', ' ']).next().unwrap_or(host)
 }
