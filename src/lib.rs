@@ -32,6 +32,8 @@
 pub mod analysis;
 #[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
+pub mod collect;
 pub mod config;
 #[doc(hidden)]
 pub mod digest;

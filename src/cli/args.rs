@@ -1,5 +1,6 @@
 //! The command line as clap sees it.
 
+use super::collect::{self, CollectArgs};
 use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
@@ -83,6 +84,9 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Read the facts of this host that decide what logs cannot
+    #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Collect(CollectArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
     /// Print the completions of a shell

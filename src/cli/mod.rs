@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod collect;
 mod events;
 mod exit;
 mod expect;
@@ -39,6 +40,7 @@ pub fn run() -> ExitCode {
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
+        Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Completions(args)) => packaging::completions(args),
         Some(Command::Man(args)) => packaging::man(args),
