@@ -157,7 +157,9 @@ fn settings(fix: &Fix) -> Vec<Line> {
 /// `A=b C=<the other one>`: names and values; a value reaches to the next name.
 fn assignments(text: &str) -> Vec<(String, String)> {
     let mut list: Vec<(String, String)> = Vec::new();
-    for word in text.split_whitespace() {
+    // The places for values hold words of prose, which no shell could split.
+    let words = shlex::split(text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
+    for word in &words {
         match word.split_once('=') {
             Some((name, value)) if is_name(name) => list.push((name.to_owned(), value.to_owned())),
             _ => {
@@ -252,6 +254,8 @@ mod tests {
                 "ip -br addr; rdma link show   # which",
                 "export NCCL_SOCKET_IFNAME=<interface of the fabric> GLOO_SOCKET_IFNAME=<interface of the fabric>",
                 "export NCCL_IB_HCA==mlx5_0 NCCL_NET=IB   # exact",
+                "export VLLM_HOST_IP=<this node's address>",
+                "export NCCL_IB_TC='106'",
                 "unset NCCL_PROTO   # gone",
                 "unset them",
             ]
@@ -266,6 +270,8 @@ mod tests {
                 Line::open("GLOO_SOCKET_IFNAME", "<interface of the fabric>", ""),
                 Line::set("NCCL_IB_HCA", "=mlx5_0", "exact"),
                 Line::set("NCCL_NET", "IB", "exact"),
+                Line::open("VLLM_HOST_IP", "<this node's address>", ""),
+                Line::set("NCCL_IB_TC", "106", ""),
                 Line::unset("NCCL_PROTO", "gone"),
             ]
         );
