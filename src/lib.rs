@@ -52,6 +52,8 @@ mod log;
 pub mod redact;
 pub mod report;
 pub mod rules;
+#[doc(hidden)]
+pub mod settings;
 
 pub use analysis::{Incomplete, Options, Outcome, Problem, Progress, Silent, analyze};
 pub use event::Event;

@@ -1,7 +1,7 @@
 //! Redacts what was analysed: all text that came from the logs, before anything writes it, so that every format escapes
 //! pseudonyms as it escapes names.
 
-use super::walk::{self, Kind, Visit};
+use super::walk::{Kind, Walk};
 use crate::digest::{Digest, template};
 use crate::redact::{Class, Found, Redactor};
 use crate::report::{Context, Surroundings, surroundings};
@@ -12,21 +12,21 @@ use std::net::IpAddr;
 
 /// Redacts an analysis with what `redactor` knows and what it learns from it.
 pub fn redact_analysis(analysis: &mut Analysis, redactor: &mut Redactor) {
-    redact(redactor, |visit| walk::analysis(analysis, visit));
+    redact(redactor, |mut walk| walk.analysis(analysis));
 }
 
 /// Redacts a digest with what `redactor` knows and what it learns from it.
 pub fn redact_digest(digest: &mut Digest, redactor: &mut Redactor) {
-    redact(redactor, |visit| walk::digest(digest, visit));
+    redact(redactor, |mut walk| walk.digest(digest));
 }
 
 /// Two rounds over the same text: the first learns, the second replaces.
-fn redact(redactor: &mut Redactor, mut visit: impl FnMut(&mut Visit<'_>)) {
+fn redact(redactor: &mut Redactor, mut go: impl FnMut(Walk<'_>)) {
     let mut found = Found::default();
-    visit(&mut |text, kind| learn(text, kind, redactor, &mut found));
+    go(Walk::new(&mut |text, kind| learn(text, kind, redactor, &mut found)));
     redactor.join([found]);
     let masks = Masks::new(redactor);
-    visit(&mut |text, kind| *text = replaced(text, kind, redactor, &masks));
+    go(Walk::new(&mut |text, kind| *text = replaced(text, kind, redactor, &masks)));
 }
 
 /// Fields that hold a host or its address.
@@ -47,7 +47,6 @@ fn host_and_rest(text: &str) -> (&str, &str) {
 
 fn learn(text: &str, kind: Kind<'_>, redactor: &Redactor, found: &mut Found) {
     match kind {
-        Kind::Text => found.read(text.as_bytes(), redactor),
         Kind::Path => redactor.learn_path(text, found),
         Kind::Host => {
             let (host, rest) = host_and_rest(text);
@@ -59,14 +58,13 @@ fn learn(text: &str, kind: Kind<'_>, redactor: &Redactor, found: &mut Found) {
         Kind::MaybeHost if is_name(text) && Redactor::may_be_host(text) => found.add(text, Class::Host),
         Kind::Field(name) if names_host(name) && is_name(text) && Redactor::may_be_host(text) => found.add(text, Class::Host),
         Kind::Setting(name) => found.read(format!("{name}={text}").as_bytes(), redactor),
-        Kind::MaybeHost | Kind::Field(_) => found.read(text.as_bytes(), redactor),
+        Kind::Text | Kind::MaybeHost | Kind::Field(_) => found.read(text.as_bytes(), redactor),
         Kind::Template | Kind::Words => {}
     }
 }
 
 fn replaced(text: &str, kind: Kind<'_>, redactor: &Redactor, masks: &Masks) -> String {
     match kind {
-        Kind::Text => redactor.text(text).into_owned(),
         Kind::Words => redactor.words(text).into_owned(),
         Kind::Path => redactor.path(text),
         Kind::Host => {
@@ -80,7 +78,7 @@ fn replaced(text: &str, kind: Kind<'_>, redactor: &Redactor, masks: &Masks) -> S
             let whole = redactor.text(&format!("{name}={text}")).into_owned();
             whole.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or(whole)
         }
-        Kind::MaybeHost | Kind::Field(_) => redactor.text(text).into_owned(),
+        Kind::Text | Kind::MaybeHost | Kind::Field(_) => redactor.text(text).into_owned(),
         Kind::Template => masks.replace(&redactor.text(text)),
     }
 }

@@ -38,12 +38,15 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();
 
     let color = args.color.color;
+    // A path in a digest is one of another machine.
+    let context = analysis.job.streams.iter().all(|s| s.from.is_empty());
     if let Some(path) = target {
-        output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
+        output::check_not_input(path, analysis.job.streams.iter().filter(|s| s.from.is_empty()).map(|s| s.path.as_str()))?;
     }
     let redacted = redaction.map(|r| r.report(&mut analysis)).transpose()?;
     let around = redacted.as_ref().map(|r| r.context(&analysis));
-    let context: &dyn Context = around.as_ref().map_or(&FromFiles, |c| c);
+    let files: &dyn Context = around.as_ref().map_or(&FromFiles, |c| c);
+    let context = context.then_some(files);
     if let Some(path) = target {
         let options = options(args, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
         output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
@@ -74,8 +77,8 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 }
 
 /// What only `analyze` asks of a report.
-fn options<'a>(args: &AnalyzeArgs, context: &'a dyn Context, plain: report::Options<'a>) -> report::Options<'a> {
-    report::Options { tree: args.tree, template: args.template, context: Some(context), ..plain }
+fn options<'a>(args: &AnalyzeArgs, context: Option<&'a dyn Context>, plain: report::Options<'a>) -> report::Options<'a> {
+    report::Options { tree: args.tree, template: args.template, context, ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

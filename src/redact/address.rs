@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Prefixes that are mapped into themselves: (address, length).
 const V4_CLASSES: [(Ipv4Addr, u8); 8] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
     // Docker's default bridge is a cause of its own.
@@ -19,7 +19,7 @@ const V4_CLASSES: [(Ipv4Addr, u8); 8] = [
 ];
 
 const V6_CLASSES: [(Ipv6Addr, u8); 5] = [
-    (Ipv6Addr::new(0, 0, 0, 0, 0, 0, 0, 0), 96),
+    (Ipv6Addr::UNSPECIFIED, 96),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 64),
     (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0), 8),
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 8),

@@ -39,7 +39,11 @@ impl Numbered {
         if self.names.contains_key(name) {
             return;
         }
-        let new = (self.names.len() + 1..).map(call).find(|new| !self.taken.contains(new)).unwrap_or_default();
+        let mut number = self.names.len() + 1;
+        while self.taken.contains(&call(number)) {
+            number += 1;
+        }
+        let new = call(number);
         self.keep(name, new);
     }
 
@@ -194,12 +198,11 @@ impl Book {
     }
 
     fn v6(&mut self, ip: std::net::Ipv6Addr) {
-        match ip.to_ipv4_mapped() {
-            Some(v4) => self.v4(v4),
-            None => {
-                let to = self.addresses.v6(ip);
-                self.ipv6.insert(ip, to);
-            }
+        if let Some(v4) = ip.to_ipv4_mapped() {
+            self.v4(v4);
+        } else {
+            let to = self.addresses.v6(ip);
+            self.ipv6.insert(ip, to);
         }
     }
 

@@ -7,7 +7,9 @@
 mod address;
 mod book;
 mod fast;
+mod form;
 mod names;
+mod path;
 mod place;
 mod scan;
 mod secret;

@@ -1,20 +1,19 @@
-//! Identities by their place: headers, wrappers, fields with a telling name, paths, URLs, addresses.
+//! Identities by their place: headers, wrappers, neighbours, fields with a telling name.
 
 use super::scan::{Class, Line, Sink, in_chunk, is_word};
+use super::secret;
 use super::words::{self, Key};
-use super::{address, secret};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// How far a field's value is looked at before it is known to be one; keeps hostile lines linear.
-const LONGEST: usize = 1024;
+pub(super) const LONGEST: usize = 1024;
 
 /// Ends the value of a field.
-fn ends_value(b: u8) -> bool {
+pub(super) fn ends_value(b: u8) -> bool {
     b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b';' | b'&' | b')' | b'}' | b']' | b'\\' | b'<' | b'>' | b'`')
 }
 
 /// A word that may be a host's name.
-fn hostish(name: &[u8]) -> bool {
+pub(super) fn hostish(name: &[u8]) -> bool {
     let number = name.iter().all(|b| b.is_ascii_digit() || *b == b'.');
     // Docker names a container by twelve hex digits, which may all be decimal ones.
     let number = number && name.len() != 12;
@@ -27,7 +26,7 @@ fn peculiar(name: &[u8]) -> bool {
     hostish(name) && name.iter().any(u8::is_ascii_digit) && name.iter().any(u8::is_ascii_alphabetic) && !name.contains(&b'_') && !words::evidence(name) && !words::role(name)
 }
 
-fn digits(text: &[u8]) -> usize {
+pub(super) fn digits(text: &[u8]) -> usize {
     text.iter().take(20).take_while(|b| b.is_ascii_digit()).count()
 }
 
@@ -54,7 +53,7 @@ impl<S: Sink> Line<'_, S> {
             _ => (false, rest),
         };
         let named = |t: &[u8]| memchr::memmem::find(t.get(..80).unwrap_or(t), b"NCCL ").is_some();
-        let rest = rest.strip_prefix(b" ").or_else(|| if tid { Some(rest) } else { None })?;
+        let rest = rest.strip_prefix(b" ").or(if tid { Some(rest) } else { None })?;
         let bracket = rest.strip_prefix(b"[").is_some_and(|d| digits(d) > 0 || d.starts_with(b"-"));
         (if tid { bracket || named(rest) } else { bracket && named(rest) }).then_some(pid)
     }
@@ -152,6 +151,8 @@ impl<S: Sink> Line<'_, S> {
             (b'(', b',') => {
                 hostish(name) && (rest.strip_prefix(b", ").is_some_and(|t| digits(t) > 3 && t[digits(t)..].starts_with(b")")) || rest.starts_with(b", rank=") && !words::role(name))
             }
+            // k2<41230>: the far end of a socket
+            (_, b'<') => before != b'%' && hostish(name) && name.iter().any(u8::is_ascii_alphabetic) && digits(&rest[1..]) > 0 && rest[1 + digits(&rest[1..])..].starts_with(b">"),
             (b'@', _) => hostish(name) && name.iter().any(|b| matches!(b, b'.' | b'-') || b.is_ascii_digit()) && !words::public(name) && name.iter().any(u8::is_ascii_alphabetic),
             _ => self.told_by_word(s, e),
         };
@@ -175,7 +176,8 @@ impl<S: Sink> Line<'_, S> {
         None
     }
 
-    fn previous(&self) -> &[u8] {
+    /// The word before.
+    pub fn previous(&self) -> &[u8] {
         &self.b[self.prev.clone()]
     }
 
@@ -297,211 +299,6 @@ impl<S: Sink> Line<'_, S> {
             at = e + port + 1;
         }
         end
-    }
-
-    /// A URL whose scheme is `s..e`.
-    pub fn url(&mut self, s: usize, e: usize) -> usize {
-        let mut at = e + 3;
-        let authority = self.from(at).iter().take(LONGEST).take_while(|b| !ends_value(**b) && !matches!(b, b'/' | b'?' | b'#')).count();
-        if let Some(sign) = memchr::memrchr(b'@', &self.b[at..at + authority]) {
-            if !secret::is_redacted(&self.b[at..at + sign]) {
-                self.take(at..at + sign, Class::Secret);
-            }
-            at += sign + 1;
-        }
-        let bucket = matches!(&self.b[s..e], b"s3" | b"gs" | b"hdfs" | b"abfs" | b"wandb");
-        let end = self.chunk_end(at);
-        let host = &self.b[at..end];
-        let public = words::public(host);
-        if host.is_empty() || !hostish(host) && !bucket {
-            // An address, which the scan reads; or a file.
-            return if self.at(at) == b'/' { self.path(at, false) } else { at };
-        }
-        if public {
-            self.known(at, end);
-        } else {
-            self.take(at..end, if bucket { Class::Dir } else { Class::Host });
-        }
-        let port = self.from(end).strip_prefix(b":").map_or(0, |t| digits(t) + 1);
-        let behind = end + port;
-        if self.at(behind) == b'/' && !(public && !host.ends_with(b"huggingface.co")) { self.path(behind, true) } else { behind }
-    }
-
-    /// A slash: the start of a path, if no word stands before it.
-    pub fn slash(&mut self, i: usize) -> usize {
-        let before = self.before(i);
-        let flag = self.prev.end == i && self.before(self.prev.start) == b'-' && matches!(self.previous(), b"I" | b"L");
-        let open = !in_chunk(before) && !matches!(before, b')' | b']' | b'}' | b'>') || before == b'.' || flag;
-        if open && in_chunk(self.at(i + 1)) || self.from(i + 1).starts_with(b"$") { self.path(i, matches!(before, b'.' | b'~')) } else { i + 1 }
-    }
-
-    /// Reads a path from its first slash. `relative`: its first directory is no root.
-    pub fn path(&mut self, i: usize, relative: bool) -> usize {
-        let mut parts: Vec<(usize, usize)> = Vec::new();
-        let mut at = i;
-        loop {
-            // JSON of some writers escapes slashes.
-            let slash = at + self.from(at).iter().take_while(|b| **b == b'\\').count();
-            if self.at(slash) != b'/' {
-                break;
-            }
-            let s = slash + 1;
-            let len = self.from(s).iter().take_while(|b| in_chunk(**b) || matches!(b, b'+' | b'%' | b'~' | b'=' | b'$' | b'{' | b'}' | b'@' | b'*' | b'#')).count();
-            parts.push((s, s + len));
-            at = s + len;
-        }
-        self.components(&parts, relative);
-        at.max(i + 1)
-    }
-
-    fn components(&mut self, parts: &[(usize, usize)], relative: bool) {
-        let name = |n: usize| parts.get(n).map_or(&[][..], |(s, e)| &self.b[*s..*e]);
-        let system = !relative && words::system_root(name(0), name(1)) || !relative && parts.len() < 2;
-        let home = !relative && words::homes(name(0));
-        let mut inside = false;
-        for (n, (s, e)) in parts.iter().enumerate() {
-            let mut e = *e;
-            while e > *s && matches!(self.b[e - 1], b'.' | b'-') {
-                e -= 1;
-            }
-            let part = &self.b[*s..e];
-            inside |= matches!(part, b"site-packages" | b"dist-packages" | b"csrc");
-            let last = n + 1 == parts.len();
-            let kept = system
-                || inside
-                || words::plain_dir(part)
-                || last && words::file(part)
-                || part.iter().all(|b| !b.is_ascii_alphanumeric())
-                || part.starts_with(b"$")
-                || part.starts_with(b"python3");
-            if home && n == 1 && !words::system_user(part) && !part.is_empty() {
-                self.take(*s..e, Class::User);
-            } else if kept {
-                self.known(*s, e);
-            } else if let Some(class) = self.names.get(part) {
-                self.take(*s..e, class);
-            } else {
-                self.take(*s..e, Class::Dir);
-            }
-        }
-    }
-
-    /// Addresses, GUIDs, UUIDs and other identities that show by their form.
-    pub fn address(&mut self, s: usize, e: usize) -> Option<usize> {
-        let chunk = &self.b[s..e];
-        let next = self.at(e);
-        let hex = chunk.iter().take(17).all(u8::is_ascii_hexdigit);
-        if next == b':'
-            && chunk.len() <= 4
-            && hex
-            && let Some(end) = self.colon_run(s)
-        {
-            return Some(end);
-        }
-        if next == b'/' && self.before(s) == b'(' && hex && chunk.len() <= 16 {
-            let end = self.chunk_end(e + 1);
-            let halves = std::str::from_utf8(&self.b[s..end]).ok()?;
-            if self.at(end) == b')' && end > e + 6 && address::decode_halves(halves).is_some() {
-                self.take(s..end, Class::Halves);
-                return Some(end);
-            }
-        }
-        if chunk.len() == 17 && chunk.iter().enumerate().all(|(i, b)| if i % 3 == 2 { *b == b'-' } else { b.is_ascii_hexdigit() }) {
-            self.take(s..e, Class::Mac);
-            return Some(e);
-        }
-        if chunk.len() == 64 && chunk.iter().all(u8::is_ascii_hexdigit) && !self.previous().ends_with(b"sha256") {
-            self.take(s..e, Class::Id);
-            return Some(e);
-        }
-        if chunk.len() >= 36 && self.uuids(s, e) {
-            return Some(e);
-        }
-        self.dotted(s, e)
-    }
-
-    /// UUIDs in a chunk (`GPU-5f2a…`); says whether there were any.
-    fn uuids(&mut self, s: usize, e: usize) -> bool {
-        let mut found = false;
-        let mut at = s;
-        while at + 36 <= e {
-            let uuid = self.b[at..at + 36].iter().enumerate().all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() });
-            if uuid && !self.before(at).is_ascii_alphanumeric() && !self.at(at + 36).is_ascii_alphanumeric() {
-                self.take(at..at + 36, Class::Uuid);
-                found = true;
-                at += 36;
-            } else {
-                at += 1;
-            }
-        }
-        found
-    }
-
-    /// IPv4 addresses in a chunk: alone, or a private one among other parts (`log_10.0.0.1.txt`).
-    fn dotted(&mut self, s: usize, e: usize) -> Option<usize> {
-        let chunk = &self.b[s..e];
-        let dots = memchr::memchr_iter(b'.', chunk).take(3).count();
-        if dots < 3 || chunk.len() < 7 {
-            return None;
-        }
-        let parse = |t: &[u8]| std::str::from_utf8(t).ok().and_then(|t| t.parse::<Ipv4Addr>().ok());
-        if let Some(ip) = parse(chunk) {
-            if !address::plain_v4(ip) && !self.told_version() {
-                self.take(s..e, Class::V4);
-            }
-            return Some(e);
-        }
-        let mut at = s;
-        let mut found = false;
-        while at < e {
-            let len = self.b[at..e].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-            let mut end = at + len;
-            while end > at && self.b[end - 1] == b'.' {
-                end -= 1;
-            }
-            // `10.0.0.1.4711.log`: the address is the first four numbers.
-            let four = self.b[at..end].iter().enumerate().filter(|(_, b)| **b == b'.').nth(3).map_or(end, |(n, _)| at + n);
-            let private = |ip: &Ipv4Addr| ip.is_private() || matches!(ip.octets(), [100, 64..=127, ..] | [169, 254, ..]);
-            if len >= 7 && !self.before(at).is_ascii_alphanumeric() && !self.at(four).is_ascii_alphanumeric() && parse(&self.b[at..four]).as_ref().is_some_and(private) {
-                self.take(at..four, Class::V4);
-                found = true;
-            }
-            at += len.max(1);
-        }
-        found.then_some(e)
-    }
-
-    /// `version 12.4.1.2`
-    fn told_version(&self) -> bool {
-        [&b"version"[..], b"ver", b"v", b"release", b"driver", b"firmware"].iter().any(|w| w.eq_ignore_ascii_case(self.previous()))
-    }
-
-    /// Hex groups joined by colons from `s` on: MAC, GUID, IPv6.
-    pub fn colon_run(&mut self, s: usize) -> Option<usize> {
-        let len = self.from(s).iter().take(64).take_while(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.')).count();
-        let mut end = s + len;
-        while end > s && self.b[end - 1] == b'.' || end > s + 2 && self.b[end - 1] == b':' && self.b[end - 2] != b':' {
-            end -= 1;
-        }
-        if is_word(self.at(s + len)) || self.before(s).is_ascii_alphanumeric() {
-            return None;
-        }
-        let text = std::str::from_utf8(&self.b[s..end]).ok()?;
-        let groups = |size: usize| text.split(':').all(|g| g.len() == size).then(|| text.split(':').count());
-        let class = match (groups(2), groups(4)) {
-            (Some(6 | 20), _) => Class::Mac,
-            (Some(8), _) | (_, Some(4)) => Class::Guid,
-            _ => {
-                let ip: Ipv6Addr = text.parse().ok()?;
-                let told = ip.segments().iter().filter(|g| **g != 0).count();
-                if told < 2 && !text.starts_with("::") && !text.starts_with("fe80") {
-                    return None;
-                }
-                Class::V6
-            }
-        };
-        self.take(s..end, class);
-        Some(end)
     }
 }
 

@@ -67,14 +67,13 @@ const KINDS: [Kind; 256] = {
     let mut b = 0;
     while b < 256 {
         table[b] = match b as u8 {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => Kind::Word,
+            // Letters of other scripts, too, but no typographic marks (U+2000 and up begin with E2).
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80..=0xe1 | 0xe3..=0xff => Kind::Word,
             b'/' => Kind::Slash,
             b'\\' => Kind::Backslash,
             0x1b => Kind::Escape,
             b':' => Kind::Colon,
             b'[' => Kind::Bracket,
-            // Letters of other scripts, but no typographic marks (U+2000 and up begin with E2).
-            0x80..=0xe1 | 0xe3..=0xff => Kind::Word,
             _ => Kind::Other,
         };
         b += 1;
@@ -299,7 +298,7 @@ impl<S: Sink> Line<'_, S> {
                 continue;
             }
             let ends = joints.iter().copied().filter(|j| *j > start).chain(std::iter::once(e));
-            let Some((end, class)) = ends.rev().filter_map(|end| Some((end, self.names.get(&self.b[start..end]).filter(|c| *c != Class::Dir)?))).next() else { continue };
+            let Some((end, class)) = ends.rev().find_map(|end| Some((end, self.names.get(&self.b[start..end]).filter(|c| *c != Class::Dir)?))) else { continue };
             let domain = class == Class::Host && self.at(end) == b'.' && domain(&self.b[end + 1..e]);
             let end = if domain { e } else { end };
             self.take(start..end, class);

@@ -41,6 +41,7 @@ fn wrappers_name_hosts() {
         ("MASTER_ADDR=mn04 SLURM_JOB_NODELIST=ax-[17-20],mn04 --master_addr mn04", "MASTER_ADDR=host-07 SLURM_JOB_NODELIST=hosts-2 --master_addr host-07"),
         ("{\"log\":\"\\u001b[31mmn05:7:9 [0] NCCL INFO x\\n\",\"_HOSTNAME\":\"mn05\"}", "{\"log\":\"\\u001b[31mhost-08:7:9 [0] NCCL INFO x\\n\",\"_HOSTNAME\":\"host-08\"}"),
         ("tcp://mn05:29500 [default0]:x (worker1, rank=1, pid=9)", "tcp://host-08:29500 [default0]:x (worker1, rank=1, pid=9)"),
+        ("Connection closed by remote peer mn04<41230> fe80::1%ib0<0>", "Connection closed by remote peer host-07<41230> fe80::21%ib0<0>"),
         ("ip-10-1-2-3.ec2.internal", "host-05.domain-1"),
     ]);
 }

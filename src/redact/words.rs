@@ -343,7 +343,8 @@ fn is_in(list: &[&str], word: &[u8]) -> bool {
 
 /// May a host or user of this name be replaced wherever it stands as a whole word?
 pub fn distinctive(name: &[u8]) -> bool {
-    name.len() >= 3 && !is_in(&COMMON, name) && !is_in(&NEVER, name) && !is_in(&PLAIN_DIRS, name) && !evidence(name) && !name.iter().all(u8::is_ascii_digit)
+    let short = name.len() == 2 && name[0].is_ascii_alphabetic() && name[1].is_ascii_digit();
+    (short || name.len() >= 3) && !is_in(&COMMON, name) && !is_in(&NEVER, name) && !is_in(&PLAIN_DIRS, name) && !evidence(name) && !name.iter().all(u8::is_ascii_digit)
 }
 
 /// Never an identity.

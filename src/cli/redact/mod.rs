@@ -190,7 +190,9 @@ fn files(args: &RedactArgs, dir: &Path, mut redaction: Redaction) -> Result<u8> 
             Err(error) => problems.push(Problem { path: path.display().to_string(), text: format!("{error:#}") }),
         }
     }
-    problems.iter().for_each(|p| complain(&format!("{}: {}", p.path, p.text)));
+    for p in &problems {
+        complain(&format!("{}: {}", p.path, p.text));
+    }
     if count > 0 {
         let copies = crate::report::plural(count, "file");
         redaction.keep(&format!("{copies} redacted into {}", dir.display()))?;

@@ -57,7 +57,9 @@ mod tests {
         let mut redactor = Redactor::default();
         redactor.learn(b"gpu-07:1:1 [0] NCCL INFO x\n");
         let mut found = crate::redact::Found::default();
-        list.iter().for_each(|p| redactor.learn_path(p, &mut found));
+        for path in list {
+            redactor.learn_path(path, &mut found);
+        }
         redactor.join([found]);
         let list: Vec<PathBuf> = list.iter().map(PathBuf::from).collect();
         name(&list, Path::new("out"), &redactor).iter().map(|p| p.display().to_string()).collect()
