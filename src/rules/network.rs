@@ -152,8 +152,8 @@ fn net_of<'a>(ask: Ask<'a>, m: &Member, log: &'a CommLog) -> Option<(&'a str, &'
         return Some((c.net.as_str(), &c.first));
     }
     let ledger = &ask.job.procs[m.proc].log.ledger;
-    let assigned = ledger.of("net.plugin_assigned").last().and_then(|e| Some((e.first.get("plugin")?, &e.first)));
-    assigned.or_else(|| ledger.of("net.using").last().and_then(|e| Some((e.first.get("net")?, &e.first))))
+    let assigned = ledger.of("net.plugin_assigned").last().and_then(|e| Some((e.first.get("plugin")?, &*e.first)));
+    assigned.or_else(|| ledger.of("net.using").last().and_then(|e| Some((e.first.get("net")?, &*e.first))))
 }
 
 /// Interfaces that carry the data of these processes: those that NET/Socket channels name by number, else all listed.
@@ -200,7 +200,7 @@ pub fn seen_devices<'a>(ask: Ask<'a>) -> Vec<&'a str> {
         names.extend(hit.entry.first.get("list").map(devices).unwrap_or_default());
     }
     for hit in ask.any_of(&["ib.device", "ib.open_failed", "ib.async_event", "gdr.state", "host.ibv_device", "host.show_gids_row"]) {
-        names.extend(hit.entry.first.get("hca").map(|h| h.split(':').next().unwrap_or(h)));
+        names.extend(hit.entry.first.get("hca").map(|h| h.split([':', '/']).next().unwrap_or(h)));
     }
     let mut seen = BTreeSet::new();
     names.retain(|n| !n.is_empty() && seen.insert(*n));
