@@ -1,7 +1,7 @@
 //! Attempts: the same ranks that start again after an end (elastic restarts, appended logs).
 
 use super::{Comm, Proc, Run};
-use crate::digest::Mark;
+use crate::digest::{Mark, Sample};
 use std::collections::BTreeSet;
 
 /// Splits the processes and communicators into attempts, oldest first, and returns them.
@@ -51,7 +51,7 @@ fn describe(run: usize, procs: &[Proc]) -> Option<Run> {
         0 => here().filter(|p| p.nccl).count(),
         n => n,
     };
-    Some(Run { first: first.clone(), ranks })
+    Some(Run { first: Sample::clone(first), ranks })
 }
 
 fn start(comm: &Comm, procs: &[Proc]) -> Option<Mark> {
