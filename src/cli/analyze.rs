@@ -78,7 +78,7 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 
 /// What only `analyze` asks of a report.
 fn options<'a>(args: &AnalyzeArgs, context: Option<&'a dyn Context>, plain: report::Options<'a>) -> report::Options<'a> {
-    report::Options { tree: args.tree, template: args.template, context, ..plain }
+    report::Options { tree: args.tree, template: args.template, context, lang: args.lang.get(), ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

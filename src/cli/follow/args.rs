@@ -1,8 +1,8 @@
 //! The arguments of `ncclog follow`.
 
 use crate::cli::args::{ColorArg, ConfigArgs, ExpectArg};
-use crate::cli::redact::RedactArg;
 use crate::cli::exit::FailOn;
+use crate::cli::redact::RedactArg;
 use crate::follow::Until;
 use crate::report::Format;
 use clap::Args;
