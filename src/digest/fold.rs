@@ -106,18 +106,20 @@ impl Folder {
         }
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();
+        let mut lately = Lately::default();
         let mut late = AHashMap::new();
         for (i, item) in parsed.items.iter().enumerate() {
             while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (item.place.line, item.place.offset)) {
-                self.call(call, &parsed.sources, &sources, base);
+                self.call(call, &mut lately, (&parsed.sources, &sources), base);
             }
+            lately.forget();
             if let Some(touched) = self.item(item, parsed, &sources, base) {
                 late.insert(touched, i);
             }
         }
         self.touch_late(&late, parsed, base);
         for call in calls {
-            self.call(call, &parsed.sources, &sources, base);
+            self.call(call, &mut lately, (&parsed.sources, &sources), base);
         }
         for (source, process) in parsed.sources.iter().zip(&sources) {
             if let Some(p) = process {
@@ -431,21 +433,54 @@ impl Folder {
         Some(c)
     }
 
-    fn call(&mut self, call: &Call, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
-        let Some(p) = sources[call.source as usize] else { return };
-        let source = &seen[call.source as usize];
+    fn call(&mut self, call: &Call, lately: &mut Lately, (seen, sources): (&[SeenSource<'_>], &[Option<usize>]), base: Base) {
+        let place = lately.place(call);
+        let (p, c) = match place {
+            Some((key, p, c)) if *key == (call.source, call.call.comm) => (*p, *c),
+            _ => {
+                let Some(p) = sources[call.source as usize] else { return };
+                let Some(c) = self.caller(p, call, &seen[call.source as usize]) else { return };
+                *place = Some(((call.source, call.call.comm), p, c));
+                (p, c)
+            }
+        };
+        let line = base.line + u64::from(call.line) + 1;
+        self.processes[p].comms[c].calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
+    }
+
+    /// The communicator that a call names; opened if it is new.
+    fn caller(&mut self, p: usize, call: &Call, source: &SeenSource<'_>) -> Option<usize> {
         let found = self.processes[p].comms.iter().rposition(|c| c.ptr == call.call.comm && c.end.is_none());
-        let Some(c) = found.or_else(|| {
+        let c = found.or_else(|| {
             let c = self.open(p, thread(Some(source)), source.dev)?;
             self.processes[p].comms[c].ptr = call.call.comm;
             Some(c)
-        }) else {
-            return;
-        };
-        let comm = &mut self.processes[p].comms[c];
-        comm.see(Stage::Collective);
-        let line = base.line + u64::from(call.line) + 1;
-        comm.calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
+        })?;
+        self.processes[p].comms[c].see(Stage::Collective);
+        Some(c)
+    }
+}
+
+/// Where the calls of a stretch went; other events may open or end communicators.
+#[derive(Default)]
+struct Lately {
+    /// ((source, address of the communicator), process, communicator)
+    places: [Option<((u32, u64), usize, usize)>; 8],
+    used: bool,
+}
+
+impl Lately {
+    #[inline(always)]
+    fn place(&mut self, call: &Call) -> &mut Option<((u32, u64), usize, usize)> {
+        self.used = true;
+        let mixed = (call.call.comm ^ u64::from(call.source) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &mut self.places[(mixed >> 61) as usize]
+    }
+
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.used) {
+            self.places = [None; 8];
+        }
     }
 }
 

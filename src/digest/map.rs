@@ -1,8 +1,8 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
 use super::MAX_SAMPLES;
-use super::memory::{Before, LONGEST_REPEAT, Memory, trim_blanks};
-use crate::event::{self, Collective, Event, Tails, UserPatterns};
+use super::memory::{LONGEST, Memory, What, trim_blanks};
+use crate::event::{self, Collective, Event, Note, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -117,13 +117,17 @@ pub struct Call {
     pub call: Collective,
 }
 
-/// Reads a block.
+/// Reads a block. Every event is an item or a call of its own.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
-    map_with(block, arena, None)
+    map_with(block, arena, None, None)
 }
 
-/// Reads a block and looks for a user's patterns in every record that is no call.
-pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>) -> Parsed<'a> {
+/// Reads a block and looks for a user's patterns in every record that is no call. With a memory, what a thread says
+/// again becomes a [`Repeat`] where the fold loses nothing by it.
+pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>, mut memory: Option<&mut Memory>) -> Parsed<'a> {
+    if let Some(memory) = &mut memory {
+        memory.begin_block();
+    }
     let mut parsed = Parsed::default();
     let mut mapper = Mapper {
         parsed: &mut parsed,
@@ -133,11 +137,14 @@ pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns
         broken: None,
         slots: [(0, 0); SLOTS],
         most_calls: block.len() / SHORTEST_CALL,
-        memory: Memory::new(arena),
+        // A user's patterns want to see every record.
+        memory: memory.filter(|_| user.is_none()),
         tails: Tails::default(),
+        run: Run::default(),
         user,
     };
     let newlines = visit(block, arena, &mut mapper);
+    mapper.end_run();
     let calls = mapper.calls.into_bump_slice();
     parsed.newlines = u64::from(newlines);
     parsed.calls = calls;
@@ -160,16 +167,27 @@ struct Mapper<'a, 'p> {
     broken: Option<Record<'a>>,
     /// Per known prefix: generation for which it was looked up, and its source.
     slots: [(u32, u32); SLOTS],
-    /// Messages of the block that were read before.
-    memory: Memory<'a>,
+    /// Messages that were read before.
+    memory: Option<&'p mut Memory>,
     /// Ends of its calls.
     tails: Tails<'a>,
+    /// The last lines of a known prefix.
+    run: Run<'a>,
     /// Patterns of the user.
     user: Option<&'p UserPatterns>,
 }
 
+/// Lines of one source in a row that are not counted yet.
+#[derive(Default)]
+struct Run<'a> {
+    source: u32,
+    records: u64,
+    last: Option<Place<'a>>,
+}
+
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
+        self.end_run();
         if let (Some(head), None) = (&self.broken, &record.header)
             && event::parse(&record).is_none()
         {
@@ -192,9 +210,9 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         };
         if let Some(user) = self.user {
             self.own(&record, user);
-        } else {
-            // A user's patterns want to see every record.
-            self.memory.keep(&record, self.hint, known.then(|| self.parsed.items.len() - 1));
+        } else if let Some(memory) = &mut self.memory {
+            let event = if known { self.parsed.items.len().checked_sub(1).map(|i| (i, &self.parsed.items[i].event)) } else { None };
+            memory.keep(&record, self.hint as u32, event);
         }
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
@@ -205,11 +223,11 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     }
 
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let Some((call, len)) = event::quick_collective(rest, &mut self.tails) else { return self.again(known, rest) };
+        let Some((call, len)) = event::quick_collective(rest, known.slot, &mut self.tails) else { return self.again(known, rest) };
         let place = known_place(known, known.message + len);
         let source = self.slot(known, place);
         self.broken = None;
-        self.parsed.seen(source, place);
+        self.seen(source, place);
         self.push(Call { source, line: known.line, offset: known.offset as u32, call });
         Some(len)
     }
@@ -232,6 +250,25 @@ impl<'a> Mapper<'a, '_> {
         });
     }
 
+    /// Counts a line of a known prefix.
+    #[inline(always)]
+    fn seen(&mut self, source: u32, place: Place<'a>) {
+        if self.run.source != source {
+            self.end_run();
+            self.run.source = source;
+        }
+        self.run.records += 1;
+        self.run.last = Some(place);
+    }
+
+    fn end_run(&mut self) {
+        if let Some(last) = self.run.last.take() {
+            self.parsed.seen(self.run.source, self.run.records, last);
+            self.run.records = 0;
+        }
+    }
+
+    #[inline(always)]
     fn push(&mut self, call: Call) {
         if self.calls.capacity() == 0 {
             self.calls.reserve(self.most_calls);
@@ -239,25 +276,41 @@ impl<'a> Mapper<'a, '_> {
         self.calls.push(call);
     }
 
-    /// Takes a line whose thread said the same before in the block. Logs of many communicators repeat their messages.
+    /// Takes a line whose message was read before.
     fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let memory = self.memory.as_ref()?;
         let len = memchr::memchr(b'\n', rest)?;
         let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
         let msg = trim_blanks(line);
-        if msg.len() > LONGEST_REPEAT {
+        let place = known_place(known, known.message + line.len());
+        if place.text.len() >= LONGEST {
             return None;
         }
-        let place = known_place(known, known.message + line.len());
+        let found = memory.find(msg)?;
         let source = self.slot(known, place);
-        let before = self.memory.find(msg, source)?;
-        self.parsed.seen(source, place);
         self.hint = source as usize;
+        let text = place.text;
+        let record = || Record { line: known.line, offset: place.offset, text, wrap: *known.wrap, header: Some(*known.header), msg, torn_start: false, torn_end: false, follows_nccl: true };
+        let event = match found.what {
+            What::Nothing => {
+                self.seen(source, place);
+                self.broken = Some(record());
+                return Some(len);
+            }
+            _ if let Some(item) = self.memory.as_ref().and_then(|m| m.item(&found, source)) => {
+                self.seen(source, place);
+                self.broken = None;
+                self.parsed.repeat(item, place, known.wrap);
+                return Some(len);
+            }
+            What::Note(shape, spans) => Event::Note(Note { shape, fields: spans.of(msg) }),
+            What::Typed => event::parse(&record()).filter(|e| !matches!(e, Event::Collective(_)))?,
+        };
+        self.seen(source, place);
         self.broken = None;
-        if let Before::Item(index) = before {
-            self.parsed.repeat(index, place, known.wrap);
-        } else {
-            let (text, wrap, header) = (place.text, *known.wrap, Some(*known.header));
-            self.broken = Some(Record { line: known.line, offset: place.offset, text, wrap, header, msg, torn_start: false, torn_end: false, follows_nccl: true });
+        self.parsed.keep(&record(), place, Some(source), event);
+        if let Some(memory) = &mut self.memory {
+            memory.said(&found, source, self.parsed.items.len() - 1);
         }
         Some(len)
     }
@@ -318,13 +371,13 @@ fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a>
 }
 
 impl<'a> Parsed<'a> {
-    /// Counts a record of a known source.
-    fn seen(&mut self, source: u32, place: Place<'a>) {
-        self.nccl_records += 1;
-        self.last = Some(place);
+    /// Counts records of a known source.
+    fn seen(&mut self, source: u32, records: u64, last: Place<'a>) {
+        self.nccl_records += records;
+        self.last = Some(last);
         let seen = &mut self.sources[source as usize];
-        seen.records += 1;
-        seen.last = place;
+        seen.records += records;
+        seen.last = last;
     }
 
     /// The message of an item once more, at `place`.

@@ -15,6 +15,7 @@ pub use comm::{ChannelCount, CommLog};
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
+pub use memory::Memory;
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
 
 use crate::event::Library;

@@ -73,7 +73,7 @@ pub struct Sequence {
     pub hash: u64,
     /// One after every `stride` calls.
     pub checkpoints: Vec<Checkpoint>,
-    /// Distance of checkpoints; 0 before the first call.
+    /// Distance of checkpoints, a power of two; 0 before the first call.
     pub stride: u64,
     /// The last calls, oldest first; `len - tail.len()` is the index of the first.
     pub tail: VecDeque<KeptCall>,
@@ -128,7 +128,7 @@ impl Sequence {
         if self.stride == 0 {
             self.stride = 1;
         }
-        if self.len.is_multiple_of(self.stride) {
+        if self.len & (self.stride - 1) == 0 {
             if self.checkpoints.len() == MAX_CHECKPOINTS {
                 let mut odd = false;
                 self.checkpoints.retain(|_| {
@@ -137,7 +137,7 @@ impl Sequence {
                 });
                 self.stride *= 2;
             }
-            if self.len.is_multiple_of(self.stride) {
+            if self.len & (self.stride - 1) == 0 {
                 self.checkpoints.push(Checkpoint { hash: self.hash, line: call.line, offset: call.offset });
             }
         }

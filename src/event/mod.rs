@@ -18,11 +18,11 @@ pub mod tables;
 
 pub use catalog::{Catalog, catalog};
 pub use channel::{Channel, Direction, Via};
-pub use collective::{Collective, Function, Tails, parse_collective, quick_collective};
+pub use collective::{Collective, Function, Tails, op_count, parse_collective, quick_collective};
 pub use init::{Init, Phase};
 pub use matcher::FormatError;
 pub use setting::Setting;
-pub use shape::{Fields, Scope, Shape, Stage, shape};
+pub use shape::{Fields, Scope, Shape, Spans, Stage, shape};
 pub use user::{MAX_PATTERNS, Pattern, UserPatterns};
 pub use version::{Library, Version};
 
@@ -82,10 +82,6 @@ pub fn parse<'a>(record: &Record<'a>) -> Option<Event<'a>> {
     }
     // Pastes lose their headers; a channel line cannot be mistaken for anything else.
     if let Some(channel) = channel::parse(msg) {
-        return Some(Event::Channel(channel));
-    }
-    if let Some(channel) = channel::parse(msg) {
-        // A paste without headers.
         return Some(Event::Channel(channel));
     }
     setting::parse_export(msg).map(Event::Setting).or_else(|| catalog().find(msg, Scope::Any).map(Event::Note))
