@@ -55,6 +55,50 @@ pub struct Outcome {
     pub problems: Vec<Problem>,
 }
 
+/// Some input could not be read, or not wholly. What could be read was analysed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .problems.iter().map(|p| format!("{}: {}", p.path, p.text)).collect::<Vec<_>>().join("; "))]
+pub struct Incomplete {
+    /// What was found in the rest.
+    pub analysis: Box<Analysis>,
+    /// What could not be read; at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl Outcome {
+    /// The analysis, if all inputs could be read.
+    pub fn complete(self) -> Result<Analysis, Incomplete> {
+        if self.problems.is_empty() { Ok(self.analysis) } else { Err(Incomplete { analysis: Box::new(self.analysis), problems: self.problems }) }
+    }
+}
+
+impl Analysis {
+    /// Analyses files, directories of them and glob patterns, compressed or not, on all cores. [`analyze`] has options.
+    ///
+    /// ```no_run
+    /// let analysis = ncclog::Analysis::from_paths(["logs/"])?;
+    /// for finding in analysis.findings.iter().filter(|f| f.is_root()) {
+    ///     println!("{}: {}", finding.id, finding.title);
+    /// }
+    /// # Ok::<(), ncclog::Incomplete>(())
+    /// ```
+    pub fn from_paths<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Result<Self, Incomplete> {
+        let inputs = paths.into_iter().map(Into::into).collect();
+        analyze(&Options { inputs, ..Options::default() }, &Silent).complete()
+    }
+
+    /// Analyses logs in memory: (name, content). A name may tell a rank (`rank3.log`), and evidence quotes it.
+    ///
+    /// ```
+    /// let log = b"node1:7:9 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory errno 12\n";
+    /// let analysis = ncclog::Analysis::from_bytes(&[("rank0.log", log)]);
+    /// assert_eq!(analysis.findings[0].id, "memlock-limit");
+    /// ```
+    pub fn from_bytes(logs: &[(&str, &[u8])]) -> Self {
+        analyze_bytes(logs)
+    }
+}
+
 /// Receives progress while the inputs are read.
 pub trait Progress: Sync {
     /// Total bytes, where known beforehand.

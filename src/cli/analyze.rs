@@ -78,8 +78,9 @@ fn tell(problem: &Problem) {
     if problem.path.contains(['.', '/', '\\']) {
         return;
     }
-    let commands = ["analyze", "follow", "events", "expect", "explain", "schema", "help"];
-    if let Some(command) = nearest(&problem.path, commands.into_iter()) {
+    let cli = Cli::command();
+    let commands = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    if let Some(command) = nearest(&problem.path, commands.chain(["help"])) {
         let call = if command == "help" { "ncclog --help".to_owned() } else { format!("ncclog {command}") };
         complain(&format!("did you mean `{call}`?"));
     }

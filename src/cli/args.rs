@@ -1,9 +1,11 @@
 //! The command line as clap sees it.
 
+use super::collect::{self, CollectArgs};
 use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
 use super::follow::{self, FollowArgs};
+use super::packaging::{self, CompletionsArgs, ManArgs};
 use crate::config;
 use crate::report::{Format, Template};
 use crate::rules::User;
@@ -82,8 +84,17 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Read the facts of this host that decide what logs cannot
+    #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Collect(CollectArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
+    /// Print the completions of a shell
+    #[command(before_help = packaging::COMPLETIONS, help_template = TEMPLATE)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    #[command(before_help = packaging::MAN, help_template = TEMPLATE)]
+    Man(ManArgs),
 }
 
 /// Arguments of `analyze`.

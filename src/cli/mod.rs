@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod collect;
 mod events;
 mod exit;
 mod expect;
@@ -9,6 +10,7 @@ mod explain;
 mod explain_line;
 mod follow;
 mod output;
+mod packaging;
 mod progress;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
@@ -38,7 +40,10 @@ pub fn run() -> ExitCode {
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
+        Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Completions(args)) => packaging::completions(args),
+        Some(Command::Man(args)) => packaging::man(args),
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,

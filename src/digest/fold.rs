@@ -1,6 +1,7 @@
 //! The ordered half: folds a stream's blocks into its processes.
 
 use super::comm::MAX_CHANNELS;
+use super::facts::{RawLine, Reader};
 use super::map::{Call, Item, Parsed, Place, Repeat, SeenSource};
 use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
@@ -28,6 +29,7 @@ pub struct Folder {
     /// (process, thread) → the communicator that the thread works for.
     current: AHashMap<(usize, u32), usize>,
     report: Report,
+    facts: Reader,
     lines: u64,
     /// The last line of the previous block has not ended yet.
     open: bool,
@@ -82,6 +84,7 @@ impl Folder {
             index: AHashMap::new(),
             current: AHashMap::new(),
             report: Report::default(),
+            facts: Reader::default(),
             lines: 0,
             open: false,
         }
@@ -103,6 +106,10 @@ impl Folder {
         self.info.last_time = self.info.last_time.max(parsed.last_time);
         if let Some(last) = &parsed.last {
             self.info.last = Some(base.sample(last));
+        }
+        for fact in &parsed.facts {
+            let at = base.mark(&fact.place);
+            self.facts.see(&RawLine { line: at.line, offset: at.offset, text: fact.place.text, msg: fact.msg, host: fact.wrap.host, label: fact.wrap.label });
         }
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();
@@ -135,6 +142,7 @@ impl Folder {
     /// Ends the stream, which had `bytes` decoded bytes.
     pub fn finish(mut self, bytes: u64) -> (StreamInfo, Vec<Process>) {
         self.info.bytes = bytes;
+        self.info.facts = self.facts.finish();
         self.info.lines = self.lines + u64::from(self.open);
         // A block makes the processes of its headers first; their order must not depend on where it was cut.
         self.processes.sort_by_key(|p| p.first.at);

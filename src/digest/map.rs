@@ -1,6 +1,7 @@
 //! The stateless half: a block's records as events, ready for the ordered fold. Borrows everything.
 
 use super::MAX_SAMPLES;
+use super::facts::gate;
 use super::memory::{LONGEST, Memory, What, trim_blanks};
 use crate::event::{self, Collective, Event, Note, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
@@ -24,6 +25,8 @@ pub struct Parsed<'a> {
     pub merged: u64,
     /// Calls, in order.
     pub calls: &'a [Call],
+    /// Lines that may be facts of a host, in order.
+    pub facts: Vec<FactLine<'a>>,
     /// Latest time that any record carried.
     pub last_time: Option<Time>,
     /// The last non-empty record: line, offset, text, time.
@@ -41,6 +44,17 @@ pub struct Place<'a> {
     pub text: &'a [u8],
     /// Its time.
     pub time: Option<Time>,
+}
+
+/// A line that may be a fact of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct FactLine<'a> {
+    /// The record's place.
+    pub place: Place<'a>,
+    /// Its text without wrappers.
+    pub msg: &'a [u8],
+    /// Wrappers.
+    pub wrap: Wrap<'a>,
 }
 
 /// A thread that spoke in the block.
@@ -188,6 +202,9 @@ struct Run<'a> {
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
         self.end_run();
+        if record.header.is_none() && (gate(record.msg) || gate(record.text)) {
+            self.parsed.facts.push(FactLine { place: place(&record), msg: record.msg, wrap: record.wrap });
+        }
         if let (Some(head), None) = (&self.broken, &record.header)
             && event::parse(&record).is_none()
         {

@@ -1,9 +1,10 @@
 //! Digest: what each process did, folded from the events of a stream in order. Bounded and mergeable.
 //!
-//! [`map`] is stateless and runs in parallel over blocks; [`fold`] is sequential per stream and holds everything
+//! [`map()`] is stateless and runs in parallel over blocks; [`Folder`] is sequential per stream and holds everything
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
+mod facts;
 mod fold;
 mod ledger;
 mod map;
@@ -12,6 +13,7 @@ mod ras;
 mod sequence;
 
 pub use comm::{ChannelCount, CommLog};
+pub use facts::*;
 pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
@@ -60,6 +62,9 @@ pub struct StreamInfo {
     pub last_time: Option<Time>,
     /// The stream's last non-empty line.
     pub last: Option<Sample>,
+    /// Facts of hosts that the stream shows. `Job::build` moves them to the nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<HostFacts>,
 }
 
 /// A position in the input with its time, if any.

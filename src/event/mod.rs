@@ -47,6 +47,28 @@ pub enum Event<'a> {
     UnknownWarn,
 }
 
+impl Event<'_> {
+    /// The name of what it says, such as `ib.completion`. A name never changes its meaning; `docs/formats.md` lists them.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Version(_) => "version",
+            Self::Setting(_) => "setting",
+            Self::Init(init) => match init.phase {
+                Phase::Start => "init.start",
+                Phase::Named => "init.named",
+                Phase::Complete => "init.complete",
+                Phase::Layout => "init.layout",
+                Phase::Destroy => "init.destroy",
+                Phase::Abort => "init.abort",
+            },
+            Self::Channel(_) => "channel",
+            Self::Collective(_) => "collective",
+            Self::Note(note) => note.shape.kind,
+            Self::UnknownWarn => "warn.unknown",
+        }
+    }
+}
+
 /// A message that matched a [`Shape`].
 #[derive(Debug, Clone, Copy)]
 pub struct Note<'a> {

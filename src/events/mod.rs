@@ -7,7 +7,7 @@ mod who;
 pub use kinds::Kinds;
 
 use crate::digest::{Call, Item, Parsed};
-use crate::event::{Channel, Direction, Event, Init, Phase, op_count};
+use crate::event::{Channel, Direction, Event, Init, op_count};
 use crate::input::Span;
 use crate::line::{Level, records};
 use bumpalo::Bump;
@@ -96,7 +96,7 @@ impl EventStream {
         if let Event::Init(init) = &item.event {
             self.who.learn(parsed, item.source, init);
         }
-        let kind = kind_of(&item.event);
+        let kind = item.event.kind();
         if !self.kinds.wants(kind, item.level) {
             return;
         }
@@ -173,26 +173,6 @@ fn time_of(line: &[u8]) -> Option<crate::line::Time> {
     let mut time = None;
     records(line, &arena, |r| time = time.or(r.header.as_ref().and_then(|h| h.time).or(r.wrap.time)));
     time
-}
-
-/// The kind of an event: a row's own, or one of `version`, `setting`, `init.…`, `channel`, `collective`, `warn.unknown`.
-fn kind_of(event: &Event<'_>) -> &'static str {
-    match event {
-        Event::Version(_) => "version",
-        Event::Setting(_) => "setting",
-        Event::Init(init) => match init.phase {
-            Phase::Start => "init.start",
-            Phase::Named => "init.named",
-            Phase::Complete => "init.complete",
-            Phase::Layout => "init.layout",
-            Phase::Destroy => "init.destroy",
-            Phase::Abort => "init.abort",
-        },
-        Event::Channel(_) => "channel",
-        Event::Collective(_) => "collective",
-        Event::Note(note) => note.shape.kind,
-        Event::UnknownWarn => "warn.unknown",
-    }
 }
 
 fn level_name(level: Level) -> &'static str {

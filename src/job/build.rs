@@ -1,14 +1,14 @@
 //! Builds the job from a digest, step by step.
 
-use super::{Job, Vantage, comms, divergence, identity, ranks, runs, transports};
+use super::{Facts, Job, Vantage, comms, divergence, facts, identity, ranks, runs, transports};
 use crate::digest::Digest;
 use crate::event::Library;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Job {
     /// Resolves identities, runs, communicators, ranks and transports.
     pub fn build(digest: Digest, vantage: Vantage) -> Self {
-        let Digest { streams, processes, .. } = digest;
+        let Digest { mut streams, processes, .. } = digest;
         let mut procs = identity::merge(processes);
         let mut comms = comms::join(&procs);
         let runs = runs::split(&mut procs, &mut comms);
@@ -19,7 +19,9 @@ impl Job {
         let hosts = identity::hosts(&mut procs, last);
         comms::locate(&mut comms, &procs, &hosts);
         let nnodes = count_nodes(&comms, &hosts, world);
+        let facts = facts_of(&mut streams, &procs, &hosts, nnodes);
         let mut job = Self {
+            facts,
             library: library(&procs),
             versions: versions(&procs),
             nranks: comms.iter().filter_map(|c| c.nranks).max(),
@@ -41,6 +43,22 @@ impl Job {
         job.divergences = divergence::find(&job);
         job
     }
+}
+
+/// Whose facts the streams hold.
+fn facts_of(streams: &mut [crate::digest::StreamInfo], procs: &[super::Proc], hosts: &[super::HostRow], nnodes: Option<u32>) -> Facts {
+    if streams.iter().all(|s| s.facts.is_empty()) {
+        return Facts::default();
+    }
+    let mut signs: Vec<facts::Signs<'_>> = hosts.iter().map(|_| facts::Signs::default()).collect();
+    let mut seen: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for p in procs {
+        let Some(host) = p.host_index else { continue };
+        seen.entry(p.log.stream).or_default().insert(host);
+        signs[host].see(&p.log);
+    }
+    let only_host = seen.into_iter().filter_map(|(stream, hosts)| if hosts.len() == 1 { Some((stream, hosts.into_iter().next()?)) } else { None }).collect();
+    Facts::resolve(streams, hosts, nnodes, &signs, &only_host)
 }
 
 fn count_nodes(comms: &[super::Comm], hosts: &[super::HostRow], world: Option<usize>) -> Option<u32> {

@@ -7,6 +7,7 @@ mod build;
 mod comms;
 mod compare;
 pub mod divergence;
+pub mod facts;
 mod identity;
 mod ranks;
 mod runs;
@@ -14,6 +15,7 @@ mod transports;
 
 pub use compare::{Outlier, outliers};
 pub use divergence::Divergence;
+pub use facts::{Facts, NodeFacts, Rail};
 pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};
@@ -70,6 +72,8 @@ pub struct Job {
     pub runs: Vec<Run>,
     /// Vantage.
     pub vantage: Vantage,
+    /// What the hosts say about themselves.
+    pub facts: Facts,
 }
 
 /// One operating system process.

@@ -40,6 +40,7 @@ pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
         transports: Vec::new(),
         runs: Vec::new(),
         vantage: Vantage::PostMortem,
+        facts: ncclog::job::Facts::default(),
     };
     Analysis { job, findings, verdict, notes: Vec::new(), unknown: Vec::new(), silenced: Vec::new(), walk: Walk::none(), why_not: Vec::new(), undecided: Vec::new() }
 }

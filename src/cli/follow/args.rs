@@ -75,7 +75,7 @@ pub struct FollowArgs {
 }
 
 /// `500ms`, `60s`, `10m`, `2h`; a bare number counts seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| "a time is a number with a unit, as in 500ms, 60s, 10m or 2h")?;

@@ -4,7 +4,7 @@ mod args;
 mod feed;
 mod show;
 
-pub use args::{EXAMPLES, EXIT_CODES, FollowArgs, poll};
+pub use args::{EXAMPLES, EXIT_CODES, FollowArgs, duration, poll};
 pub(super) use feed::Feed;
 
 use super::output::{self, report_options};
