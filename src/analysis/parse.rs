@@ -46,6 +46,11 @@ impl<'p> Parser<'p> {
         Self { progress, patterns, memories: Mutex::new(Vec::new()) }
     }
 
+    /// Where progress is told.
+    pub fn progress(&self) -> &'p dyn Progress {
+        self.progress
+    }
+
     /// The user's patterns that are looked for.
     pub fn patterns(&self) -> Option<&'p UserPatterns> {
         self.patterns

@@ -3,6 +3,7 @@
 mod analyze;
 mod args;
 mod collect;
+mod digest;
 mod events;
 mod exit;
 mod expect;
@@ -18,6 +19,7 @@ pub use exit::{FOUND, FailOn, OK, TROUBLE};
 use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
 use anyhow::{Context, Result, anyhow};
+use args::size;
 use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
@@ -38,6 +40,8 @@ pub fn run() -> ExitCode {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
         Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Digest(args)) => digest::run(args),
+        Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),
