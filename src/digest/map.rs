@@ -19,9 +19,11 @@ pub struct Parsed<'a> {
     pub sources: Vec<SeenSource<'a>>,
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
+    /// Further records of items that mean more than one record more, in order.
+    pub again: Vec<Again<'a>>,
     /// Records that the ledger counts with an earlier item.
     pub repeats: Vec<Repeat<'a>>,
-    /// How many of them became no item of their own.
+    /// How many of them stand only there.
     pub merged: u64,
     /// Calls, in order.
     pub calls: &'a [Call],
@@ -101,10 +103,17 @@ pub struct Item<'a> {
     pub msg: &'a [u8],
     /// What it says.
     pub event: Event<'a>,
-    /// The ledger counts it with the item that said the same before it.
-    pub counted: bool,
     /// The same thread said the same again: index into `repeats`.
     pub again: Option<u32>,
+}
+
+/// A record by which a thread says what one of its items says. The ledger counts notes by their [`Repeat`].
+#[derive(Debug, Clone, Copy)]
+pub struct Again<'a> {
+    /// Index into `items`.
+    pub item: u32,
+    /// The record's place.
+    pub place: Place<'a>,
 }
 
 /// Further records that say what an item says, for the ledger.
@@ -155,6 +164,7 @@ pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns
         memory: memory.filter(|_| user.is_none()),
         tails: Tails::default(),
         run: Run::default(),
+        calling: true,
         user,
     };
     let newlines = visit(block, arena, &mut mapper);
@@ -187,6 +197,8 @@ struct Mapper<'a, 'p> {
     tails: Tails<'a>,
     /// The last lines of a known prefix.
     run: Run<'a>,
+    /// The last of them was a call.
+    calling: bool,
     /// Patterns of the user.
     user: Option<&'p UserPatterns>,
 }
@@ -240,13 +252,10 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     }
 
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let Some((call, len)) = event::quick_collective(rest, known.slot, &mut self.tails) else { return self.again(known, rest) };
-        let place = known_place(known, known.message + len);
-        let source = self.slot(known, place);
-        self.broken = None;
-        self.seen(source, place);
-        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
-        Some(len)
+        // Calls come in long stretches, and so does everything else.
+        let taken = if self.calling { self.call(known, rest).or_else(|| self.again(known, rest)) } else { self.again(known, rest).or_else(|| self.call(known, rest)) };
+        self.calling = taken.is_some_and(|(_, call)| call);
+        taken.map(|(len, _)| len)
     }
 }
 
@@ -255,6 +264,18 @@ fn known_place<'a>(known: &Known<'a, '_>, end: usize) -> Place<'a> {
 }
 
 impl<'a> Mapper<'a, '_> {
+    /// Takes a line that is a call: its length, and that it is one.
+    #[inline(always)]
+    fn call(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<(usize, bool)> {
+        let (call, len) = event::quick_collective(rest, known.slot, &mut self.tails)?;
+        let place = known_place(known, known.message + len);
+        let source = self.slot(known, place);
+        self.broken = None;
+        self.seen(source, place);
+        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
+        Some((len, true))
+    }
+
     /// Keeps what the user's patterns say of a record. A warning that they describe is no unknown one.
     fn own(&mut self, record: &Record<'a>, user: &UserPatterns) {
         let source = record.header.is_some().then_some(self.hint as u32);
@@ -294,8 +315,8 @@ impl<'a> Mapper<'a, '_> {
     }
 
     /// Takes a line whose message was read before.
-    fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let memory = self.memory.as_ref()?;
+    fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<(usize, bool)> {
+        let memory = self.memory.as_mut()?;
         let len = memchr::memchr(b'\n', rest)?;
         let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
         let msg = trim_blanks(line);
@@ -312,13 +333,13 @@ impl<'a> Mapper<'a, '_> {
             What::Nothing => {
                 self.seen(source, place);
                 self.broken = Some(record());
-                return Some(len);
+                return Some((len, false));
             }
             _ if let Some(item) = self.memory.as_ref().and_then(|m| m.item(&found, source)) => {
                 self.seen(source, place);
                 self.broken = None;
-                self.parsed.repeat(item, place, known.wrap);
-                return Some(len);
+                self.parsed.repeat(item, place);
+                return Some((len, false));
             }
             What::Note(shape, spans) => Event::Note(Note { shape, fields: spans.of(msg) }),
             What::Typed => event::parse(&record()).filter(|e| !matches!(e, Event::Collective(_)))?,
@@ -329,7 +350,7 @@ impl<'a> Mapper<'a, '_> {
         if let Some(memory) = &mut self.memory {
             memory.said(&found, source, self.parsed.items.len() - 1);
         }
-        Some(len)
+        Some((len, false))
     }
 
     /// The source of a known prefix.
@@ -398,31 +419,32 @@ impl<'a> Parsed<'a> {
     }
 
     /// The message of an item once more, at `place`.
-    fn repeat(&mut self, index: usize, place: Place<'a>, wrap: &Wrap<'a>) {
-        let item = self.items[index];
-        let note = match item.event {
+    fn repeat(&mut self, index: usize, place: Place<'a>) {
+        let item = &mut self.items[index];
+        if let Event::Note(note) = &item.event {
             // The lines of a report belong together: each is seen in its turn.
-            Event::Note(note) if !note.shape.kind.starts_with("ras.") => note,
-            _ => {
-                self.items.push(Item { place, wrap: *wrap, ..item });
+            if note.shape.kind.starts_with("ras.") {
+                let item = Item { place, ..*item };
+                self.items.push(item);
                 return;
             }
-        };
-        if let Some(repeat) = item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
-            if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
-                *slot = place;
+            let merged = note.shape.stage.is_none();
+            let next = self.repeats.len() as u32;
+            if let Some(repeat) = self.repeats.get_mut(*item.again.get_or_insert(next) as usize) {
+                if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
+                    *slot = place;
+                }
+                repeat.count += 1;
+                repeat.last = place;
+            } else {
+                self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
             }
-            repeat.count += 1;
-            repeat.last = place;
-        } else {
-            self.items[index].again = Some(self.repeats.len() as u32);
-            self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
+            if merged {
+                self.merged += 1;
+                return;
+            }
         }
-        if note.shape.stage.is_some() {
-            self.items.push(Item { place, wrap: *wrap, counted: true, again: None, ..item });
-        } else {
-            self.merged += 1;
-        }
+        self.again.push(Again { item: index as u32, place });
     }
 
     /// Takes a record in.
@@ -457,7 +479,7 @@ impl<'a> Parsed<'a> {
 
     fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
-        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, counted: false, again: None });
+        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, again: None });
     }
 
     /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.
