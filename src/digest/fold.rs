@@ -137,9 +137,7 @@ impl Folder {
             }
         }
         self.touch_late(&late, parsed, base);
-        for call in calls {
-            self.call(call, &mut lately, (&parsed.sources, &sources), base);
-        }
+        calls.for_each(|call| self.call(call, &mut lately, (&parsed.sources, &sources), base));
         for (source, process) in parsed.sources.iter().zip(&sources) {
             if let Some(p) = process {
                 let process = &mut self.processes[*p];
@@ -451,6 +449,7 @@ impl Folder {
         Some(c)
     }
 
+    #[inline(always)]
     fn call(&mut self, call: &Call, lately: &mut Lately, (seen, sources): (&[SeenSource<'_>], &[Option<usize>]), base: Base) {
         let place = lately.place(call);
         let (p, c) = match place {
@@ -467,6 +466,7 @@ impl Folder {
     }
 
     /// The communicator that a call names; opened if it is new.
+    #[inline(never)]
     fn caller(&mut self, p: usize, call: &Call, source: &SeenSource<'_>) -> Option<usize> {
         let found = self.processes[p].comms.iter().rposition(|c| c.ptr == call.call.comm && c.end.is_none());
         let c = found.or_else(|| {

@@ -251,11 +251,15 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         self.broken = (!known && record.header.is_some()).then_some(record);
     }
 
+    #[inline(always)]
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         // Calls come in long stretches, and so does everything else.
-        let taken = if self.calling { self.call(known, rest).or_else(|| self.again(known, rest)) } else { self.again(known, rest).or_else(|| self.call(known, rest)) };
-        self.calling = taken.is_some_and(|(_, call)| call);
-        taken.map(|(len, _)| len)
+        if self.calling
+            && let Some(len) = self.call(known, rest)
+        {
+            return Some(len);
+        }
+        self.other(known, rest)
     }
 }
 
@@ -264,16 +268,24 @@ fn known_place<'a>(known: &Known<'a, '_>, end: usize) -> Place<'a> {
 }
 
 impl<'a> Mapper<'a, '_> {
-    /// Takes a line that is a call: its length, and that it is one.
+    /// Takes a line of a stretch without calls, or one that ends a stretch.
+    #[inline(never)]
+    fn other(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let again = self.again(known, rest);
+        self.calling = again.is_none();
+        again.or_else(|| self.call(known, rest))
+    }
+
+    /// Takes a line that is a call: its length.
     #[inline(always)]
-    fn call(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<(usize, bool)> {
+    fn call(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         let (call, len) = event::quick_collective(rest, known.slot, &mut self.tails)?;
         let place = known_place(known, known.message + len);
         let source = self.slot(known, place);
         self.broken = None;
         self.seen(source, place);
         self.push(Call { source, line: known.line, offset: known.offset as u32, call });
-        Some((len, true))
+        Some(len)
     }
 
     /// Keeps what the user's patterns say of a record. A warning that they describe is no unknown one.
@@ -315,7 +327,7 @@ impl<'a> Mapper<'a, '_> {
     }
 
     /// Takes a line whose message was read before.
-    fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<(usize, bool)> {
+    fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         let memory = self.memory.as_mut()?;
         let len = memchr::memchr(b'\n', rest)?;
         let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
@@ -333,13 +345,13 @@ impl<'a> Mapper<'a, '_> {
             What::Nothing => {
                 self.seen(source, place);
                 self.broken = Some(record());
-                return Some((len, false));
+                return Some(len);
             }
             _ if let Some(item) = self.memory.as_ref().and_then(|m| m.item(&found, source)) => {
                 self.seen(source, place);
                 self.broken = None;
                 self.parsed.repeat(item, place);
-                return Some((len, false));
+                return Some(len);
             }
             What::Note(shape, spans) => Event::Note(Note { shape, fields: spans.of(msg) }),
             What::Typed => event::parse(&record()).filter(|e| !matches!(e, Event::Collective(_)))?,
@@ -350,7 +362,7 @@ impl<'a> Mapper<'a, '_> {
         if let Some(memory) = &mut self.memory {
             memory.said(&found, source, self.parsed.items.len() - 1);
         }
-        Some((len, false))
+        Some(len)
     }
 
     /// The source of a known prefix.

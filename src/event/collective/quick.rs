@@ -5,6 +5,7 @@ use super::{Collective, Function};
 
 /// Reads a collective record at the start of `rest` up to its line end, and its length. Takes nothing that
 /// [`super::parse_collective`] would not read the same. `lane` numbers the prefix of the line: each has its own tails.
+#[inline(always)]
 pub fn quick_collective<'a>(rest: &'a [u8], lane: usize, tails: &mut Tails<'a>) -> Option<(Collective, usize)> {
     let (function, at) = function(rest)?;
     let at = at + digits(rest.get(at..)?, hex_run)?;
@@ -178,9 +179,10 @@ pub struct Tails<'a> {
 #[derive(Debug, Default)]
 struct Lane<'a> {
     seen: [Option<Tail<'a>>; TAILS],
-    /// Which one followed each of them last: programs repeat their calls.
-    next: [u8; TAILS],
+    /// Which one came last behind each pair of them: programs repeat their calls.
+    next: [[u8; TAILS]; TAILS],
     last: usize,
+    before: usize,
     turn: usize,
 }
 
@@ -189,13 +191,10 @@ impl<'a> Tails<'a> {
     #[inline(always)]
     fn of(&mut self, lane: usize, rest: &'a [u8]) -> Option<&Tail<'a>> {
         let lane = &mut self.lanes[lane % LANES];
-        let guess = usize::from(lane.next[lane.last % TAILS]) % TAILS;
-        if !starts(lane.seen[guess].as_ref(), rest) {
-            lane.look(rest)?;
-        } else {
-            lane.last = guess;
-        }
-        lane.seen[lane.last % TAILS].as_ref()
+        let guess = usize::from(lane.next[lane.before % TAILS][lane.last % TAILS]) % TAILS;
+        let at = if starts(lane.seen[guess].as_ref(), rest) { guess } else { lane.look(rest)? };
+        (lane.before, lane.last) = (lane.last, at);
+        lane.seen[at % TAILS].as_ref()
     }
 }
 
@@ -205,8 +204,9 @@ fn starts(tail: Option<&Tail<'_>>, rest: &[u8]) -> bool {
 }
 
 impl<'a> Lane<'a> {
-    /// Makes the tail at the start of `rest` the last one; reads it if it is new.
-    fn look(&mut self, rest: &'a [u8]) -> Option<()> {
+    /// Finds the tail at the start of `rest`; reads it if it is new.
+    #[cold]
+    fn look(&mut self, rest: &'a [u8]) -> Option<usize> {
         let at = if let Some(found) = self.seen.iter().position(|t| starts(t.as_ref(), rest)) {
             found
         } else {
@@ -215,9 +215,8 @@ impl<'a> Lane<'a> {
             self.turn = place + 1;
             place
         };
-        self.next[self.last % TAILS] = at as u8;
-        self.last = at;
-        Some(())
+        self.next[self.before % TAILS][self.last % TAILS] = at as u8;
+        Some(at)
     }
 }
 
