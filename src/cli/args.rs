@@ -2,9 +2,11 @@
 
 use super::collect::{self, CollectArgs};
 use super::digest::{self, DigestArgs, MergeArgs};
+use super::env::{self, EnvArgs};
 use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
+use super::fix::{self, FixArgs};
 use super::follow::{self, FollowArgs};
 use super::packaging::{self, CompletionsArgs, ManArgs};
 use crate::config;
@@ -94,6 +96,12 @@ pub enum Command {
     /// Read the facts of this host that decide what logs cannot
     #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Collect(CollectArgs),
+    /// Print what to set: for a log that can be diagnosed, or to pin each node to its own names
+    #[command(before_help = env::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Env(EnvArgs),
+    /// Write the fixes of the findings for each node, with its own names
+    #[command(before_help = fix::EXAMPLES, after_help = fix::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Fix(FixArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
     /// Print the completions of a shell

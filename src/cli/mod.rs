@@ -4,11 +4,13 @@ mod analyze;
 mod args;
 mod collect;
 mod digest;
+mod env;
 mod events;
 mod exit;
 mod expect;
 mod explain;
 mod explain_line;
+mod fix;
 mod follow;
 mod output;
 mod packaging;
@@ -45,6 +47,8 @@ pub fn run() -> ExitCode {
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),
+        Some(Command::Env(args)) => env::run(args),
+        Some(Command::Fix(args)) => fix::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Completions(args)) => packaging::completions(args),
         Some(Command::Man(args)) => packaging::man(args),
