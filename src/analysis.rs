@@ -16,6 +16,7 @@ use crate::job::{Job, Vantage};
 use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
 use parse::{Done, Parser, Slot, Task};
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex};
@@ -186,10 +187,9 @@ fn fold_all(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Found>, 
     feed.problems = resolved.problems;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     match pool {
-        Ok(pool) => pool.install(|| feed.run()),
-        Err(_) => feed.run(),
+        Ok(pool) => pool.install(|| feed.finish()),
+        Err(_) => feed.finish(),
     }
-    feed.finish()
 }
 
 /// Blocks of pipes and compressed files that wait to be parsed.
@@ -398,11 +398,14 @@ impl<'p> Feed<'p> {
         self.problems.push(Problem { path: info.path.clone(), text });
     }
 
-    fn finish(self) -> (Digest, Vec<Found>, Vec<Problem>) {
+    /// Reads everything.
+    fn finish(mut self) -> (Digest, Vec<Found>, Vec<Problem>) {
+        self.run();
         let mut digest = Digest { patterns: self.parser.patterns().map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
-        for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
-            let (mut info, processes) = folder.finish(self.bytes[i]);
+        let folders = self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let finished: Vec<_> = folders.into_par_iter().zip(&self.bytes).map(|(folder, bytes)| folder.finish(*bytes)).collect();
+        for (i, (mut info, processes)) in finished.into_iter().enumerate() {
             if self.binary[i] && info.events == 0 {
                 info.problem = Some("is no text and holds no log line; name the log file itself".to_owned());
             }

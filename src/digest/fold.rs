@@ -126,14 +126,14 @@ impl Folder {
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();
         let mut lately = Lately::default();
-        let mut late = AHashMap::new();
+        let mut late = Vec::new();
         for said in in_order(parsed) {
             while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (said.place.line, said.place.offset)) {
                 self.call(call, &mut lately, (&parsed.sources, &sources), base);
             }
             lately.forget();
             if let Some(touched) = self.item(&said, parsed, &sources, base) {
-                late.insert(touched, said);
+                touch(&mut late, touched, said);
             }
         }
         self.touch_late(&late, parsed, base);
@@ -334,9 +334,7 @@ impl Folder {
     }
 
     /// The last record of every communicator that the block told of.
-    fn touch_late(&mut self, late: &AHashMap<(usize, usize), Said<'_, '_>>, parsed: &Parsed<'_>, base: Base) {
-        // Each writes to a place of its own: the order of the table does not matter.
-        #[allow(clippy::iter_over_hash_type)]
+    fn touch_late(&mut self, late: &[((usize, usize), Said<'_, '_>)], parsed: &Parsed<'_>, base: Base) {
         for ((p, c), said) in late {
             let tid = thread(said.item.source.map(|s| &parsed.sources[s as usize]));
             self.processes[*p].comms[*c].last = Some(Arc::new(sample(said.item, said.place, tid, base)));
@@ -497,6 +495,14 @@ fn in_order<'p, 'a>(parsed: &'p Parsed<'a>) -> impl Iterator<Item = Said<'p, 'a>
             _ => items.next().map(|item| Said { item, place: &item.place, again: false }),
         }
     })
+}
+
+/// Notes the last record of a communicator. One that comes in turns with many others may be noted twice, in order.
+fn touch<'p, 'a>(late: &mut Vec<((usize, usize), Said<'p, 'a>)>, which: (usize, usize), said: Said<'p, 'a>) {
+    match late.iter_mut().rev().take(4).find(|(known, _)| *known == which) {
+        Some((_, last)) => *last = said,
+        None => late.push((which, said)),
+    }
 }
 
 /// Where the calls of a stretch went; other events may open or end communicators.

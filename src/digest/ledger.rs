@@ -98,7 +98,15 @@ impl Ledger {
 
     /// Adds `count` records of one fact: the first of them in order with their places, and the last. Samples that would
     /// not be kept are not made. Returns false if a bound dropped it.
-    pub fn add_all<S: FnOnce() -> Arc<Sample>>(&mut self, kind: &str, dev: Option<u16>, key: String, count: u64, mut first: impl Iterator<Item = (Mark, S)>, last: impl FnOnce() -> Arc<Sample>) -> bool {
+    pub fn add_all<S: FnOnce() -> Arc<Sample>>(
+        &mut self,
+        kind: &str,
+        dev: Option<u16>,
+        key: String,
+        count: u64,
+        mut first: impl Iterator<Item = (Mark, S)>,
+        last: impl FnOnce() -> Arc<Sample>,
+    ) -> bool {
         let at = match self.find(kind, dev, &key) {
             Ok(at) => at,
             Err(at) => {

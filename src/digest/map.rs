@@ -340,7 +340,8 @@ impl<'a> Mapper<'a, '_> {
         let source = self.slot(known, place);
         self.hint = source as usize;
         let text = place.text;
-        let record = || Record { line: known.line, offset: place.offset, text, wrap: *known.wrap, header: Some(*known.header), msg, torn_start: false, torn_end: false, follows_nccl: true };
+        let record =
+            || Record { line: known.line, offset: place.offset, text, wrap: *known.wrap, header: Some(*known.header), msg, torn_start: false, torn_end: false, follows_nccl: true };
         let event = match found.what {
             What::Nothing => {
                 self.seen(source, place);
