@@ -505,17 +505,19 @@ fn touch<'p, 'a>(late: &mut Vec<((usize, usize), Said<'p, 'a>)>, which: (usize, 
     }
 }
 
+/// ((source, address of the communicator), process, communicator)
+type Caller = ((u32, u64), usize, usize);
+
 /// Where the calls of a stretch went; other events may open or end communicators.
 #[derive(Default)]
 struct Lately {
-    /// ((source, address of the communicator), process, communicator)
-    places: [Option<((u32, u64), usize, usize)>; 8],
+    places: [Option<Caller>; 8],
     used: bool,
 }
 
 impl Lately {
     #[inline(always)]
-    fn place(&mut self, call: &Call) -> &mut Option<((u32, u64), usize, usize)> {
+    fn place(&mut self, call: &Call) -> &mut Option<Caller> {
         self.used = true;
         let mixed = (call.call.comm ^ u64::from(call.source) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         &mut self.places[(mixed >> 61) as usize]

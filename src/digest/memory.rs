@@ -201,7 +201,7 @@ mod tests {
             "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
         ];
         proptest!(|(picks in proptest::collection::vec((0..lines.len(), 0u32..3), 0..40), cut in 0usize..40)| {
-            let text = |picks: &[(usize, u32)]| picks.iter().map(|(l, tid)| format!("node1:10:{} [0] NCCL INFO {}\n", 10 + tid, lines[*l])).collect::<String>();
+            let text = |picks: &[(usize, u32)]| picks.iter().map(|(l, tid)| format!("node1:10:{} [0] NCCL INFO {}\n", 10 + tid, lines[*l])).collect::<Vec<_>>().concat();
             let mut memory = Memory::default();
             // No more than the places that a repeat keeps, so that every one is told.
             for part in [&picks[..cut.min(picks.len())], &picks[cut.min(picks.len())..]] {

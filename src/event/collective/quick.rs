@@ -239,12 +239,11 @@ fn tail(rest: &[u8]) -> Option<Tail<'_>> {
         at = text(rest, number(inner)?.1, b"]")?;
     }
     let at = text(rest, at, b" stream ")?;
-    let at = match text(rest, at, b"(nil)") {
-        Some(at) => at,
-        None => {
-            let at = text(rest, at, b"0x").unwrap_or(at);
-            at + hex(&rest[at..])?
-        }
+    let at = if let Some(at) = text(rest, at, b"(nil)") {
+        at
+    } else {
+        let at = text(rest, at, b"0x").unwrap_or(at);
+        at + hex(&rest[at..])?
     };
     if !matches!(rest.get(at), None | Some(b'\n')) {
         return None;
