@@ -166,6 +166,12 @@ impl Ledger {
         self.entries[from..].iter().take_while(move |e| e.kind == kind)
     }
 
+    /// Entries whose kind starts with `prefix`.
+    pub fn under<'a, 'k>(&'a self, prefix: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
+        let from = self.entries.partition_point(|e| e.kind.as_str() < prefix);
+        self.entries[from..].iter().take_while(move |e| e.kind.starts_with(prefix))
+    }
+
     /// All entries, ordered by kind, device and key.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
