@@ -46,6 +46,8 @@ pub mod follow;
 #[doc(hidden)]
 pub mod input;
 pub mod job;
+#[doc(hidden)]
+pub mod lang;
 pub mod line;
 mod log;
 pub mod report;

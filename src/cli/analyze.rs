@@ -71,7 +71,7 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 
 /// What only `analyze` asks of a report.
 fn options(args: &AnalyzeArgs, context: bool, plain: report::Options) -> report::Options {
-    report::Options { tree: args.tree, template: args.template, context, ..plain }
+    report::Options { tree: args.tree, template: args.template, context, lang: args.lang.get(), ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

@@ -20,6 +20,7 @@ pub use ranges::ranges;
 pub use text::{tree, wrap};
 pub use words::{plural, stage, verdict};
 
+use crate::lang::Lang;
 use crate::rules::Analysis;
 use std::io::{self, Write};
 use text::heads;
@@ -72,6 +73,8 @@ pub struct Options {
     pub tree: bool,
     /// Markdown only: fill this project's bug form.
     pub template: Option<Template>,
+    /// Text only: explain each finding in this language, too.
+    pub lang: Lang,
     /// HTML only: read the lines around the evidence from the files. Only for analyses whose files the user named:
     /// in a foreign one a path may point anywhere.
     pub context: bool,
@@ -79,7 +82,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, context: false }
+        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, lang: Lang::En, context: false }
     }
 }
 
