@@ -218,8 +218,7 @@ fn fill(line: Line, own: Option<&Rail<'_>>, cause: &str) -> Line {
         let note = if line.note.is_empty() { cause.to_owned() } else { format!("{cause}: {}", line.note) };
         return Line { note, ..line };
     };
-    // A GID index belongs to the device that failed, which need not be this one: there the rule speaks for itself.
-    let known = own.and_then(|r| r.exports().into_iter().find(|(name, _)| *name == line.name));
+    let known = own.and_then(|r| r.exports().into_iter().chain(only_gid(r.node)).find(|(name, _)| *name == line.name));
     if let Some((name, value)) = known {
         return Line { from_facts: true, ..Line::set(name, value, "by the facts of this node") };
     }
@@ -230,6 +229,13 @@ fn fill(line: Line, own: Option<&Rail<'_>>, cause: &str) -> Line {
         (by_rule, _) => by_rule.to_owned(),
     };
     Line { value: Value::Open(rule.trim().to_owned()), ..line }
+}
+
+/// The GID index of a node, where it is the same for all of its ports that are not down: one variable serves them all.
+fn only_gid(node: &NodeFacts) -> Option<(&'static str, String)> {
+    let mut found = node.rails().into_iter().filter(|r| r.is_up() != Some(false)).filter_map(|r| r.gid_export());
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
 }
 
 /// Commands that only look for the values of variables.
