@@ -50,6 +50,8 @@ pub mod job;
 pub mod lang;
 pub mod line;
 mod log;
+#[doc(hidden)]
+pub mod redact;
 pub mod report;
 pub mod rules;
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use super::expect::{self, ExpectArgs};
 use super::fix::{self, FixArgs};
 use super::follow::{self, FollowArgs};
 use super::packaging::{self, CompletionsArgs, ManArgs};
+use super::redact::{self, RedactArg, RedactArgs};
 use crate::config;
 use crate::lang::Lang;
 use crate::report::{Format, Template};
@@ -94,6 +95,9 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Replace names, addresses and secrets in logs, so that they can be shared
+    #[command(before_help = redact::EXAMPLES, after_help = redact::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Redact(RedactArgs),
     /// Read the facts of this host that decide what logs cannot
     #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Collect(CollectArgs),
@@ -134,6 +138,9 @@ pub struct AnalyzeArgs {
     /// What must hold
     #[command(flatten)]
     pub expect: ExpectArg,
+    /// What may be shown
+    #[command(flatten)]
+    pub redact: RedactArg,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,
