@@ -30,7 +30,9 @@ impl Excerpts {
             for evidence in &finding.evidence {
                 out.add(&evidence.file, evidence.line, &evidence.text);
                 let near = if number < MAX_FINDINGS { around(evidence) } else { Vec::new() };
-                near.iter().for_each(|(line, text)| out.add(&evidence.file, *line, text));
+                for (line, text) in &near {
+                    out.add(&evidence.file, *line, text);
+                }
             }
         }
         for unknown in &analysis.unknown {
