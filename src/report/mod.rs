@@ -15,6 +15,7 @@ mod view;
 mod words;
 
 pub use clean::clean;
+pub(crate) use markdown::escape;
 pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
 pub use text::{tree, wrap};
