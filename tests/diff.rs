@@ -181,6 +181,25 @@ fn markdown_is_a_table_that_nothing_breaks() {
 }
 
 #[test]
+fn redaction_hides_the_names_and_keeps_the_differences() {
+    let dir = TempDir::new().expect("a temporary folder");
+    let good = logs(&dir, "good", &Run { hosts: ["orion-7", "orion-9"], ..GOOD });
+    let bad = logs(&dir, "bad", &Run { hosts: ["orion-7", "vega-1"], net: "Socket", env: &[("NCCL_IB_DISABLE", "1")], ..GOOD });
+    let plain = json(&good, &bad, 1);
+    let done = diff(&[&good, &bad, "--no-config", "--format", "json", "--redact"]).code(1);
+    let text = out(&done);
+    assert!(plain.to_string().contains("vega-1"));
+    for secret in ["orion", "vega", &dir.path().display().to_string()] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    let redacted: Value = serde_json::from_str(&text).expect("JSON");
+    let order = |j: &Value| j["differences"].as_array().expect("a list").iter().map(|d| (d["name"].clone(), d["weight"].clone())).collect::<Vec<_>>();
+    assert_eq!(order(&redacted), order(&plain));
+    assert_eq!(redacted["good"]["nodes"][0], redacted["bad"]["nodes"][0], "the same host has the same name on both sides");
+    assert_ne!(redacted["good"]["nodes"][1], redacted["bad"]["nodes"][1]);
+}
+
+#[test]
 fn hostile_names_stay_text() {
     let dir = TempDir::new().expect("a temporary folder");
     let good = logs(&dir, "good", &GOOD);

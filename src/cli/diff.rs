@@ -3,10 +3,10 @@
 use super::args::{ColorArg, ConfigArgs};
 use super::output;
 use super::progress::Bar;
+use super::redact::RedactArg;
 use super::{complain, exit};
 use crate::analysis::{Options, Outcome, analyze};
 use crate::diff::{self, Format};
-use crate::rules::Analysis;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ColorChoice};
 use std::path::{Path, PathBuf};
@@ -40,6 +40,9 @@ pub struct DiffArgs {
     /// Write the report to FILE instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Redaction
+    #[command(flatten)]
+    pub redact: RedactArg,
     /// Own rules and silences
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -62,6 +65,7 @@ pub fn run(args: &DiffArgs) -> Result<u8> {
         output::check(path)?;
         output::check_not_input(path, [good.as_str(), &bad].into_iter())?;
     }
+    let redaction = args.redact.start(false)?;
     let user = args.config.load()?;
     let side = |input: &str| {
         let bar = Bar::new(false);
@@ -69,7 +73,7 @@ pub fn run(args: &DiffArgs) -> Result<u8> {
         bar.finish();
         outcome
     };
-    let (before, after) = (side(&good), side(&bad));
+    let (mut before, mut after) = (side(&good), side(&bad));
     let trouble = [&before, &after].into_iter().filter(|o| told(o)).count() > 0;
     for (name, outcome) in [(&good, &before), (&bad, &after)] {
         if outcome.analysis.job.streams.iter().all(|s| s.events == 0) {
@@ -77,8 +81,20 @@ pub fn run(args: &DiffArgs) -> Result<u8> {
             return Ok(exit::TROUBLE);
         }
     }
-    let diff = diff::compare((&good, &before.analysis), (&bad, &after.analysis));
-    write(args, target, &diff, [&before.analysis, &after.analysis])?;
+    if let Some(path) = target {
+        let read = [&before, &after].into_iter().flat_map(|o| &o.analysis.job.streams).filter(|s| s.from.is_empty());
+        output::check_not_input(path, read.map(|s| s.path.as_str()))?;
+    }
+    let redactor = redaction.map(|r| r.both([&mut before.analysis, &mut after.analysis])).transpose()?;
+    let mut diff = diff::compare((&good, &before.analysis), (&bad, &after.analysis));
+    if let Some(redactor) = redactor {
+        for side in [&mut diff.good, &mut diff.bad] {
+            side.name = redactor.path(&side.name);
+        }
+        // What only the one side names may stand in the other's texts.
+        diff.each_text(&mut |text| *text = redactor.words(text).into_owned());
+    }
+    write(args, target, &diff)?;
     Ok(match (trouble, diff.matters()) {
         (true, _) => exit::TROUBLE,
         (false, true) => exit::FOUND,
@@ -98,11 +114,9 @@ fn told(outcome: &Outcome) -> bool {
     !outcome.problems.is_empty()
 }
 
-fn write(args: &DiffArgs, target: Option<&Path>, diff: &diff::Diff, sides: [&Analysis; 2]) -> Result<()> {
+fn write(args: &DiffArgs, target: Option<&Path>, diff: &diff::Diff) -> Result<()> {
     let color = args.color.color;
     if let Some(path) = target {
-        let read = sides.into_iter().flat_map(|a| &a.job.streams).filter(|s| s.from.is_empty());
-        output::check_not_input(path, read.map(|s| s.path.as_str()))?;
         let options = output::report_options(args.width, false, false, color == ColorChoice::Always);
         return output::to_file(path, |out| diff::write(args.format, diff, out, options.width, options.color));
     }

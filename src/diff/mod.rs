@@ -129,6 +129,17 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// Calls `change` for every text that comes from the logs.
+    pub fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        for side in [&mut self.good, &mut self.bad] {
+            side.headline.iter_mut().chain(&mut side.nodes).for_each(&mut *change);
+        }
+        for difference in &mut self.differences {
+            change(&mut difference.why);
+            difference.good.iter_mut().chain(&mut difference.bad).for_each(|v| change(&mut v.value));
+        }
+    }
+
     /// Something differs that may matter.
     pub fn matters(&self) -> bool {
         self.differences.iter().any(|d| d.weight <= Weight::Possible)

@@ -133,7 +133,8 @@ fn summary(diff: &Diff) -> String {
 }
 
 fn title(d: &Difference) -> String {
-    if d.topic == Topic::Setting { d.name.clone() } else { format!("{} · {}", topic(d.topic), d.name) }
+    let (name, topic) = (&d.name, topic(d.topic));
+    if d.topic == Topic::Setting || name.contains(topic) { name.clone() } else { format!("{topic} · {name}") }
 }
 
 struct Text<'a> {

@@ -178,11 +178,13 @@ impl<'a> Ask<'a> {
         for kind in kinds {
             self.note(|| Question::Kind((*kind).to_owned()));
         }
-        // Each kind by itself: there are thousands of ledgers and few entries are wanted.
-        let in_order: std::collections::BTreeSet<&str> = kinds.iter().copied().collect();
-        let entries = |p: &'a Proc| in_order.iter().flat_map(|kind| p.log.ledger.of(kind)).collect::<Vec<_>>();
-        let mut hits: Vec<Hit<'a>> = self.procs().flat_map(|(i, p)| entries(p).into_iter().map(move |entry| Hit { job: self.job, proc: i, entry })).collect();
-        hits.sort_by_key(Hit::at);
+        let distinct: BTreeSet<&str> = kinds.iter().copied().collect();
+        let of = |kind: &'_ str| {
+            self.job.tellers(kind).iter().flat_map(move |&proc| self.job.procs[proc].log.ledger.of(kind).map(move |entry| Hit { job: self.job, proc, entry })).collect::<Vec<_>>()
+        };
+        let mut hits: Vec<Hit<'a>> = distinct.into_iter().flat_map(of).collect();
+        // As if process by process, so that records of the same place keep their order.
+        hits.sort_by_key(|h| (h.at(), h.proc));
         hits
     }
 
@@ -198,7 +200,7 @@ impl<'a> Ask<'a> {
     pub fn has(self, kind: &str) -> bool {
         debug_assert!(is_kind(kind), "unknown kind {kind}");
         self.note(|| Question::Kind(kind.to_owned()));
-        self.procs().any(|(_, p)| p.log.ledger.of(kind).next().is_some())
+        !self.job.tellers(kind).is_empty()
     }
 
     /// All values of a variable, in order of their first record.
