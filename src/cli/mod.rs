@@ -4,6 +4,7 @@ mod analyze;
 mod args;
 mod bundle;
 mod collect;
+mod diff;
 mod digest;
 mod env;
 mod events;
@@ -46,6 +47,7 @@ pub fn run() -> ExitCode {
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Digest(args)) => digest::run(args),
         Some(Command::Merge(args)) => digest::run_merge(args),
+        Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Bundle(args)) => bundle::run(args),
         Some(Command::Redact(args)) => redact::run(args),
@@ -59,6 +61,7 @@ pub fn run() -> ExitCode {
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,
+                SchemaOf::Diff => crate::diff::JSON_SCHEMA,
                 SchemaOf::Events => crate::events::JSON_SCHEMA,
             };
             output::to_stdout(false, |out| out.write_all(schema.as_bytes())).map(|()| OK)
