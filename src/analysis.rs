@@ -6,7 +6,9 @@
 
 mod digests;
 mod parse;
+mod redacted;
 mod refine;
+mod walk;
 
 use crate::digest::{Digest, Folder, Memory, disk, map_with, name_apart};
 use crate::event::UserPatterns;
@@ -24,6 +26,7 @@ use std::sync::{Arc, Mutex};
 pub use crate::input::Problem;
 use digests::Found;
 pub use digests::{Reading, merge, read};
+pub use redacted::{RedactedContext, all_evidence, redact_analysis, redact_digest};
 
 /// What to analyse and how.
 #[derive(Debug, Clone, Default)]

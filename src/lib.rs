@@ -36,6 +36,7 @@ pub mod cli;
 pub mod collect;
 pub mod config;
 #[doc(hidden)]
+pub mod diff;
 pub mod digest;
 pub mod event;
 #[doc(hidden)]
@@ -50,6 +51,8 @@ pub mod job;
 pub mod lang;
 pub mod line;
 mod log;
+#[doc(hidden)]
+pub mod redact;
 pub mod report;
 pub mod rules;
 #[doc(hidden)]

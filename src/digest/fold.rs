@@ -583,7 +583,7 @@ fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
 }
 
 /// A message with its numbers, addresses and pointers replaced, so that equal warnings group.
-fn template(msg: &[u8]) -> String {
+pub fn template(msg: &[u8]) -> String {
     let text = lossy(msg, 160);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();

@@ -166,6 +166,15 @@ impl Ledger {
         self.entries[from..].iter().take_while(move |e| e.kind == kind)
     }
 
+    /// Lets `change` give the facts other keys. Facts that get one key are one from then on; the first stays.
+    pub fn rekey(&mut self, change: &mut dyn FnMut(&str, &mut String)) {
+        for entry in &mut self.entries {
+            change(&entry.kind, &mut entry.key);
+        }
+        self.entries.sort_by(|a, b| a.order().cmp(&b.order()));
+        self.entries.dedup_by(|b, a| a.order() == b.order());
+    }
+
     /// Entries whose kind starts with `prefix`.
     pub fn under<'a, 'k>(&'a self, prefix: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
         let from = self.entries.partition_point(|e| e.kind.as_str() < prefix);

@@ -18,7 +18,7 @@ mod visit;
 
 pub use comm::{ChannelCount, CommLog};
 pub use facts::*;
-pub use fold::Folder;
+pub use fold::{Folder, template};
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Again, Call, Item, Parsed, Repeat, SeenSource, map, map_with};
 pub use memory::Memory;

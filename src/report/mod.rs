@@ -15,6 +15,8 @@ mod view;
 mod words;
 
 pub use clean::clean;
+pub use context::{Context, FromFiles, Surroundings, surroundings};
+pub(crate) use markdown::escape;
 pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
 pub use text::{tree, wrap};
@@ -62,7 +64,7 @@ pub enum Format {
 
 /// How to write.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct Options<'a> {
     /// Columns that the text may use.
     pub width: usize,
     /// Use colours.
@@ -77,12 +79,12 @@ pub struct Options {
     pub lang: Lang,
     /// HTML only: read the lines around the evidence from the files. Only for analyses whose files the user named:
     /// in a foreign one a path may point anywhere.
-    pub context: bool,
+    pub context: Option<&'a dyn Context>,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, lang: Lang::En, context: false }
+        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, lang: Lang::En, context: None }
     }
 }
 
