@@ -220,6 +220,13 @@ impl HostFacts {
         self.shm.iter_mut().for_each(|v| f(&mut v.at));
         self.no_hca.iter_mut().for_each(f);
     }
+
+    /// Drops entries of GID tables whose address was never told.
+    pub fn tidy(&mut self) {
+        for port in self.hcas.iter_mut().flat_map(|h| &mut h.ports) {
+            port.gids.retain(|g| !g.gid.is_unspecified());
+        }
+    }
 }
 
 impl Interface {

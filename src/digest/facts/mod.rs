@@ -13,12 +13,18 @@
 //! ### exit N
 //! ```
 
+mod bandwidth;
 mod gate;
 mod host;
 mod ip;
+mod kernel;
+mod limits;
 mod model;
+mod nvidia;
 mod reader;
+mod rocm;
 mod source;
+mod sysfs;
 #[cfg(test)]
 mod tests;
 mod verbs;
@@ -42,4 +48,20 @@ pub struct Family {
 }
 
 /// All families. A line goes to the first that takes it.
-pub static FAMILIES: &[&Family] = &[&ip::ADDRESSES, &ip::ETHTOOL, &verbs::IBV_DEVINFO, &verbs::LINKS];
+pub static FAMILIES: &[&Family] = &[
+    &sysfs::SYSFS,
+    &nvidia::NVIDIA_SMI,
+    &nvidia::TOPO,
+    &verbs::IBV_DEVINFO,
+    &verbs::LINKS,
+    &ip::ADDRESSES,
+    &ip::ETHTOOL,
+    &kernel::CMDLINE,
+    &kernel::LSPCI,
+    &limits::LIMITS,
+    &limits::SHM,
+    &rocm::ROCM_SMI,
+    &rocm::ROCMINFO,
+    &rocm::VULKAN,
+    &bandwidth::PERFTEST,
+];
