@@ -23,28 +23,28 @@ pub fn of_host<'a>(ask: Ask<'a>, host: &str) -> Option<&'a NodeFacts> {
 }
 
 /// The facts of every node of the job, or of nodes that none of the job's hosts could be told to be.
-pub fn nodes<'a>(ask: Ask<'a>) -> impl Iterator<Item = &'a NodeFacts> + use<'a> {
+pub fn nodes(ask: Ask<'_>) -> impl Iterator<Item = &NodeFacts> {
     ask.job.facts.nodes.iter()
 }
 
 /// Ports of a device over all nodes.
-pub fn rails<'a>(ask: Ask<'a>) -> Vec<Rail<'a>> {
+pub fn rails(ask: Ask<'_>) -> Vec<Rail<'_>> {
     nodes(ask).flat_map(NodeFacts::rails).collect()
 }
 
 /// Facts of the only node: those of the job's host, and those that nothing names.
-pub fn single<'a>(ask: Ask<'a>) -> Vec<&'a NodeFacts> {
+pub fn single(ask: Ask<'_>) -> Vec<&NodeFacts> {
     if ask.multi_node() { Vec::new() } else { nodes(ask).collect() }
 }
 
 /// Names of the RDMA devices that any host's facts show.
-pub fn devices<'a>(ask: Ask<'a>) -> Vec<&'a str> {
+pub fn devices(ask: Ask<'_>) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     nodes(ask).flat_map(|n| &n.facts.hcas).map(|h| h.name.as_str()).filter(|n| seen.insert(*n)).collect()
 }
 
 /// Every host of the job has facts, and they say that it has no RDMA device: the lines.
-pub fn without_hca<'a>(ask: Ask<'a>) -> Option<Vec<&'a Line>> {
+pub fn without_hca(ask: Ask<'_>) -> Option<Vec<&Line>> {
     let hosts = ask.job.hosts.len();
     let told: Vec<&Line> = (0..hosts).filter_map(|h| ask.job.facts.of(h)).filter(|n| n.facts.hcas.is_empty()).filter_map(|n| n.facts.no_hca.as_ref()).collect();
     (hosts > 0 && told.len() == hosts && devices(ask).is_empty()).then_some(told)

@@ -54,7 +54,8 @@ fn alone(nodes: &[NodeFacts], notes: &mut Vec<String>) {
             notes.push(format!("On {} no RDMA port is active ({}); a job over several nodes would go over TCP from there.", node.title(), down.join(", ")));
         }
     }
-    let mtus: std::collections::BTreeSet<u32> = nodes.iter().flat_map(NodeFacts::rails).filter(|r| r.is_up() == Some(true)).filter_map(|r| r.port.active_mtu.as_ref()).map(|m| m.value).collect();
+    let mtus: std::collections::BTreeSet<u32> =
+        nodes.iter().flat_map(NodeFacts::rails).filter(|r| r.is_up() == Some(true)).filter_map(|r| r.port.active_mtu.as_ref()).map(|m| m.value).collect();
     if mtus.len() > 1 {
         notes.push(format!("The active RDMA ports have different MTUs ({}).", mtus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")));
     }

@@ -200,7 +200,7 @@ pub fn seen_devices<'a>(ask: Ask<'a>) -> Vec<&'a str> {
         names.extend(hit.entry.first.get("list").map(devices).unwrap_or_default());
     }
     for hit in ask.any_of(&["ib.device", "ib.open_failed", "ib.async_event", "gdr.state", "host.ibv_device", "host.show_gids_row"]) {
-        names.extend(hit.entry.first.get("hca").map(|h| h.split(':').next().unwrap_or(h)));
+        names.extend(hit.entry.first.get("hca").map(|h| h.split([':', '/']).next().unwrap_or(h)));
     }
     names.extend(super::facts::devices(ask));
     let mut seen = BTreeSet::new();

@@ -70,7 +70,14 @@ fn by_facts(ask: Ask<'_>, reason: &Reason<'_>, finding: &mut Finding) {
     if !offered && matches!(reason, Reason::Chosen(_)) {
         finding.title = finding.title.replace(" instead of P2P", &format!(": the driver offers no P2P between them ({word})"));
         finding.fixes.retain(|f| !f.title.starts_with("Let NCCL use P2P"));
-        finding.fixes.push(fix("Nothing to set: shared memory is the best path here", "The table says that P2P is not offered.", &["nvidia-smi topo -p2p r"], "nothing", "none", ""));
+        finding.fixes.push(fix(
+            "Nothing to set: shared memory is the best path here",
+            "The table says that P2P is not offered.",
+            &["nvidia-smi topo -p2p r"],
+            "nothing",
+            "none",
+            "",
+        ));
     }
 }
 

@@ -259,7 +259,7 @@ pub fn local(ask: Ask<'_>, comm: &Comm) -> Local {
 }
 
 /// Names of the job's GPUs, as tools and tests print them.
-pub fn gpu_names<'a>(ask: Ask<'a>) -> Vec<&'a str> {
+pub fn gpu_names(ask: Ask<'_>) -> Vec<&str> {
     let told = ask.any_of(&["gpu.name", "nccl_tests.rank", "rocm.gpu_name"]);
     let facts = ask.job.facts.nodes.iter().flat_map(|n| &n.facts.gpus).map(|g| g.name.as_str());
     told.iter().filter_map(|h| h.entry.first.get("name")).chain(facts).filter(|n| !n.is_empty()).collect()

@@ -108,10 +108,22 @@ pub(super) fn works_without(ask: Ask<'_>) -> Option<Finding> {
     Some(finding)
 }
 
+/// What stands in the way.
+pub(super) struct Block {
+    /// A sentence.
+    pub text: String,
+    /// The lines.
+    pub lines: Vec<Evidence>,
+    /// Addresses of the bridges that redirect, where they are told.
+    pub bridges: Vec<String>,
+    /// The IOMMU translates: the word of the command line that says so, if one does.
+    pub iommu: Option<String>,
+}
+
 /// What the host's facts and kernel lines say of the way between the cards.
 pub(super) enum Way {
-    /// An IOMMU or ACS stands in it: a sentence and the lines.
-    Blocked(String, Vec<Evidence>),
+    /// An IOMMU or ACS stands in it.
+    Blocked(Block),
     /// The IOMMU passes through or is off, and no bridge redirects.
     Clear,
     /// Not enough is told.
@@ -129,7 +141,7 @@ pub(super) fn way(ask: Ask<'_>) -> Way {
     let mut parts = Vec::new();
     if let Some((true, bridges)) = &acs {
         parts.push("ACS redirects requests on a PCIe bridge (SrcValid+, ReqRedir+)");
-        lines.extend(bridges.iter().take(2).map(|l| facts::evidence(ask, l)));
+        lines.extend(bridges.iter().take(4).map(|l| facts::evidence(ask, l)));
     }
     let translates = match (iommu, kernel) {
         (Some((Iommu::Translates, line)), _) => Some(facts::evidence(ask, line)),
@@ -141,7 +153,15 @@ pub(super) fn way(ask: Ask<'_>) -> Way {
         lines.push(line);
     }
     if !parts.is_empty() {
-        return Way::Blocked(format!("The host facts name the reason: {}.", parts.join(", and ")), lines);
+        let word = |line: &str| line.split_whitespace().find(|w| w.contains("iommu")).unwrap_or_default().to_owned();
+        let told = nodes.iter().find_map(|n| n.facts.cmdline.as_ref()).map(|c| word(&c.value)).unwrap_or_default();
+        let redirect = nodes.iter().flat_map(|n| &n.facts.acs).filter(|a| a.redirects && !a.device.is_empty() && lines.iter().any(|l| l.line == a.at.line));
+        return Way::Blocked(Block {
+            text: format!("The host facts name the reason: {}.", parts.join(", and ")),
+            bridges: redirect.map(|a| a.device.clone()).collect(),
+            iommu: parts.iter().any(|p| p.starts_with("the IOMMU")).then_some(told),
+            lines,
+        });
     }
     let passes = iommu.is_some_and(|(state, _)| matches!(state, Iommu::Off | Iommu::Passthrough));
     if passes && acs.is_some_and(|(on, _)| !on) { Way::Clear } else { Way::Unknown }

@@ -108,7 +108,7 @@ fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
     } else {
         (Severity::Info, Confidence::Possible, "the logs end there, which a sound run may do too".to_owned())
     };
-    let host = if let Way::Blocked(text, lines) = way { Some((text, lines)) } else { None };
+    let host = if let Way::Blocked(block) = way { Some(block) } else { None };
     let confidence = if host.is_some() && confidence == Confidence::Likely { Confidence::Certain } else { confidence };
     let title = if severity == Severity::Info {
         format!("If the job stands still here: P2P between ranks {} over PCIe ({via}) is the first suspect", ranges(&ranks))
@@ -117,10 +117,11 @@ fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
     };
     let mut finding = claim(ask, severity, confidence, title);
     finding.why = format!("{over}; {sign}. No line shows NVLink or a finished collective. ");
-    if let Some((text, lines)) = host {
-        finding.why.push_str(&text);
+    if let Some(block) = host {
+        finding.why.push_str(&block.text);
+        advice::by_facts(&block, &mut finding);
         let at = proof.len().min(2);
-        proof.splice(at..at, lines);
+        proof.splice(at..at, block.lines.into_iter().take(3));
     } else if confidence == Confidence::Certain {
         finding.why.push_str("The IOMMU or ACS on the way between the cards is the reason.");
     } else {

@@ -78,13 +78,14 @@ fn own_index(ends: &[Rail<'_>]) -> Option<Fix> {
 fn own_mtu(ends: &[Rail<'_>]) -> Option<Fix> {
     let commands: Vec<String> = ends
         .iter()
+        .filter(|r| r.interface.and_then(|i| i.mtu.as_ref()).is_none_or(|m| m.value < 9000))
         .filter_map(|r| {
             let now = r.interface.and_then(|i| i.mtu.as_ref()).map_or(String::new(), |m| format!(", now {}", m.value));
             Some(format!("sudo ip link set {} mtu 9000   # on {}{now}", r.netdev()?, r.node.title()))
         })
         .collect();
     let base = mtu("HCA");
-    (!commands.is_empty()).then(|| Fix { commands, ..base })
+    (!commands.is_empty()).then_some(Fix { commands, ..base })
 }
 
 fn link(ends: &[Rail<'_>]) -> Fix {

@@ -77,7 +77,8 @@ fn pinned(facts: &Facts<'_>, ends: &[Rail<'_>]) -> Option<Reading> {
             continue;
         }
         let right = rail.gid();
-        let should = right.map_or_else(|| "the table holds no RoCE v2 entry with an IPv4 address at all".to_owned(), |g| format!("the right entry there is {}", hostfacts::gid_text(g)));
+        let should = right
+            .map_or_else(|| "the table holds no RoCE v2 entry with an IPv4 address at all".to_owned(), |g| format!("there, {}, which is the right one", hostfacts::gid_text(g)));
         let is = entry.map_or_else(|| format!("index {} is not in the table", pin.1), hostfacts::gid_text);
         let why = format!(
             "NCCL_IB_GID_INDEX={} was set, and on {} {is}; {should}. The number moves with boot order, link events and addresses and means something else on every node.",
@@ -194,7 +195,7 @@ pub fn all_right(facts: &Facts<'_>) -> Option<Vec<Evidence>> {
         return None;
     }
     let mut seen = BTreeSet::new();
-    Some(ends.iter().filter(|r| seen.insert(r.node.host)).filter_map(|r| r.gid()).map(|g| line(facts, &g.at)).collect())
+    Some(ends.iter().filter(|r| seen.insert(r.node.host)).filter_map(Rail::gid).map(|g| line(facts, &g.at)).collect())
 }
 
 /// An InfiniBand port that the subnet manager has not brought up.

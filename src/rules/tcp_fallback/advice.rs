@@ -66,13 +66,9 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
             commands: vec!["ldd $(ldconfig -p | awk '/libnccl-net/ {print $NF}')   # shows what is missing".to_owned(), "fi_info -p efa   # for EFA".to_owned()],
             ..base
         },
-        Kind::PortsDown(_) => Fix {
-            title: "Bring the RDMA ports up".to_owned(),
-            when: "The hosts' facts say that they are down.".to_owned(),
-            commands: ports(ask),
-            needs: "root".to_owned(),
-            ..base
-        },
+        Kind::PortsDown(_) => {
+            Fix { title: "Bring the RDMA ports up".to_owned(), when: "The hosts' facts say that they are down.".to_owned(), commands: ports(ask), needs: "root".to_owned(), ..base }
+        }
         Kind::NoDevice | Kind::Unknown => return None,
     })
 }
@@ -91,7 +87,8 @@ fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
     let names = network::wanted(value);
     let interface = names.iter().find(|n| network::is_interface(n));
     let seen = network::seen_devices(ask);
-    let own: Vec<String> = ask.job.facts.fabric().iter().map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", r.hca, r.port.number, r.node.title(), r.netdev().unwrap_or("?"))).collect();
+    let own: Vec<String> =
+        ask.job.facts.fabric().iter().map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", r.hca, r.port.number, r.node.title(), r.netdev().unwrap_or("?"))).collect();
     if !own.is_empty() {
         return own;
     }

@@ -119,6 +119,9 @@ impl<'a> Reason<'a> {
             Kind::Filter(value) => filter_text(ask, value),
             Kind::Plugin(text) => format!("The network plugin could not be used: {text}."),
             Kind::PortsDown(ports) => format!("NET/IB takes only active ports, and by the host's facts {ports} is down: cable, transceiver, switch port, or an interface that was taken down."),
+            Kind::NoDevice if facts::rails(ask).iter().any(|r| r.is_up() == Some(true)) => {
+                "NET/IB finds no device although the hosts have an active one, so the processes cannot see it: no /dev/infiniband in the container, no right to open it, or a library that does not know the device.".to_owned()
+            }
             Kind::NoDevice => "NET/IB finds no device: no HCA, no /dev/infiniband in the container, or no port that is up.".to_owned(),
             Kind::Unknown => {
                 "The lines that say why IB was not taken are not in the log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,ENV,NET on every rank shows them).".to_owned()
@@ -139,7 +142,12 @@ fn filter_text(ask: Ask<'_>, value: &str) -> String {
     let names = network::wanted(value);
     let pair = |n: &&&str| facts::nodes(ask).find_map(|node| Some((node, node.rail_of(n)?)));
     if let Some((name, (node, rail))) = names.iter().find_map(|n| Some((n, pair(&n)?))) {
-        return format!("NCCL_IB_HCA={} names a network interface. By the facts of {}, the RDMA device behind {name} is {}; that is the name that belongs there.", cut(value), node.title(), rail.hca);
+        return format!(
+            "NCCL_IB_HCA={} names a network interface. By the facts of {}, the RDMA device behind {name} is {}; that is the name that belongs there.",
+            cut(value),
+            node.title(),
+            rail.hca
+        );
     }
     if let Some(name) = names.iter().find(|n| network::is_interface(n)) {
         return format!(
