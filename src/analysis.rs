@@ -4,9 +4,10 @@
 //! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
+mod digests;
 mod refine;
 
-use crate::digest::{Digest, Folder, Parsed, map, map_with};
+use crate::digest::{Digest, Folder, Parsed, disk, map, map_with, name_apart};
 use crate::event::UserPatterns;
 use crate::expect::Expectations;
 use crate::input::{self, Block, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
@@ -19,6 +20,8 @@ use std::io::{self, Read, Seek};
 use std::sync::{Arc, Mutex};
 
 pub use crate::input::Problem;
+use digests::Found;
+pub use digests::{Reading, merge, read};
 
 /// What to analyse and how.
 #[derive(Debug, Clone, Default)]
@@ -116,10 +119,15 @@ impl Progress for Silent {
 
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
-    let (digest, problems) = digest(options, progress);
+    let Reading { mut digest, problems, notes, .. } = read(options, progress);
+    name_apart(&mut digest.streams);
     let mut job = Job::build(digest, Vantage::PostMortem);
-    refine::refine(&mut job, &|job, stream, offset| reopen(job.path(stream), offset, options.refine));
-    Outcome { analysis: rules::run_with(job, Wishes { user: options.user.as_deref(), expect: Some(&options.expect) }), problems }
+    // What a digest names lies on another machine, whatever stands under that name here.
+    refine::refine(&mut job, &|job, stream, offset| job.streams.get(stream as usize).filter(|s| s.from.is_empty()).and_then(|s| reopen(&s.path, offset, options.refine)));
+    let older = digests::too_old(&job);
+    let mut analysis = rules::run_with(job, Wishes { user: options.user.as_deref(), expect: Some(&options.expect) });
+    analysis.notes.extend(notes.into_iter().chain(older));
+    Outcome { analysis, problems }
 }
 
 /// Analyses texts in memory: (name, content).
@@ -166,6 +174,12 @@ fn reopen(path: &str, offset: u64, compressed: bool) -> Option<refine::Bytes> {
 
 /// Reads the inputs into a digest.
 pub fn digest(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Problem>) {
+    let Reading { digest, problems, .. } = read(options, progress);
+    (digest, problems)
+}
+
+/// Reads the inputs: the logs into a digest, and where digests are among them.
+fn fold_all(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Found>, Vec<Problem>) {
     let resolved = input::resolve(&options.inputs);
     let mut feed = Feed::new(resolved.sources, options, progress);
     feed.problems = resolved.problems;
@@ -226,6 +240,8 @@ struct Feed<'p> {
     folders: Mutex<Vec<Folder>>,
     bytes: Vec<u64>,
     binary: Vec<bool>,
+    /// Digests among the inputs.
+    digests: Vec<Found>,
     problems: Vec<Problem>,
     block_size: usize,
     progress: &'p dyn Progress,
@@ -246,6 +262,7 @@ impl<'p> Feed<'p> {
             folders: Mutex::new(Vec::new()),
             bytes: Vec::new(),
             binary: Vec::new(),
+            digests: Vec::new(),
             problems: Vec::new(),
             block_size,
             progress,
@@ -316,6 +333,10 @@ impl<'p> Feed<'p> {
                 self.pumps.give_back(std::mem::replace(buffer, block));
                 return Some(Task::Ready { stream: self.pumping[number].stream?, span });
             }
+            Pumped::Whole(bytes) => {
+                let stream = self.pumping[number].stream?;
+                self.digests.push(Found::packed(self.name(stream), stream, bytes));
+            }
             Pumped::End(bytes, problem) => {
                 if let Some(stream) = self.pumping[number].stream {
                     self.bytes[stream] = bytes;
@@ -362,6 +383,11 @@ impl<'p> Feed<'p> {
             return self.start(Box::new(file), name.to_owned());
         }
         let len = meta.len();
+        if disk::is_digest(&head) {
+            self.progress.advance(len);
+            self.digests.push(Found::file(path, name));
+            return Ok(());
+        }
         let stream = self.add_stream(name.to_owned(), looks_binary(&head), len);
         self.open = Some((stream, FileBlocks::new(file, len, self.block_size)));
         Ok(())
@@ -386,6 +412,10 @@ impl<'p> Feed<'p> {
         stream
     }
 
+    fn name(&self, stream: usize) -> String {
+        self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[stream].info.path.clone()
+    }
+
     fn fail(&mut self, stream: usize, text: String) {
         let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let info = &mut folders[stream].info;
@@ -393,7 +423,7 @@ impl<'p> Feed<'p> {
         self.problems.push(Problem { path: info.path.clone(), text });
     }
 
-    fn finish(self) -> (Digest, Vec<Problem>) {
+    fn finish(self) -> (Digest, Vec<Found>, Vec<Problem>) {
         let mut digest = Digest { patterns: self.patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
         for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
@@ -409,7 +439,7 @@ impl<'p> Feed<'p> {
             digest.streams.push(info);
             digest.processes.extend(processes);
         }
-        (digest, problems)
+        (digest, self.digests, problems)
     }
 }
 

@@ -50,6 +50,8 @@ pub mod line;
 mod log;
 pub mod report;
 pub mod rules;
+#[doc(hidden)]
+pub mod settings;
 
 pub use analysis::{Incomplete, Options, Outcome, Problem, Progress, Silent, analyze};
 pub use event::Event;

@@ -357,21 +357,25 @@ fn root() -> PathBuf {
 
 /// The report in the README is what its first command prints; `UPDATE_README=1` writes it anew.
 #[test]
-fn readme_shows_the_real_output() {
+fn readme_and_docs_show_the_real_output() {
     const BEGIN: &str = "<!-- output:begin -->\n";
     const END: &str = "<!-- output:end -->";
-    let path = root().join("README.md");
-    let readme = fs::read_to_string(&path).expect("there is a README").replace("\r\n", "\n");
-    let (_, rest) = readme.split_once("$ cargo run --release -- ").expect("the README shows how to run it");
-    let arguments = rest.lines().next().unwrap_or_default();
-    let report = run(ncclog().current_dir(root()).args(arguments.split_whitespace()));
-    assert_eq!(err(&report), "");
-    let expected = format!("```console\n$ ncclog {arguments}\n{}```\n", out(&report));
-    let (before, rest) = readme.split_once(BEGIN).expect("the README marks where the output begins");
-    let (block, after) = rest.split_once(END).expect("the README marks where the output ends");
-    if std::env::var_os("UPDATE_README").is_some() {
-        fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("the README is writable");
-        return;
+    for page in ["README.md", "docs/report.md"] {
+        let path = root().join(page);
+        let text = fs::read_to_string(&path).expect("the page").replace("\r\n", "\n");
+        let (before, rest) = text.split_once(BEGIN).expect("the page marks where the output begins");
+        let (block, after) = rest.split_once(END).expect("the page marks where the output ends");
+        let mut expected = "```console\n".to_owned();
+        for call in block.lines().filter(|l| l.starts_with("$ ncclog ")) {
+            let result = run(ncclog().current_dir(root()).args(call.split_whitespace().skip(2)));
+            assert_eq!(err(&result), "");
+            write!(expected, "{call}\n{}", out(&result)).expect("a string takes all");
+        }
+        expected.push_str("```\n");
+        if std::env::var_os("UPDATE_README").is_some() {
+            fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("the page is writable");
+        } else {
+            assert_eq!(block, expected, "run UPDATE_README=1 cargo test --test cli real_output");
+        }
     }
-    assert_eq!(block, expected, "run UPDATE_README=1 cargo test --test cli readme");
 }

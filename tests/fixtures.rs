@@ -119,6 +119,22 @@ fn every_fixture_gets_its_diagnosis() {
 }
 
 #[test]
+fn every_cause_has_two_fixtures() {
+    let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in folders() {
+        let expect: Expect = serde_json::from_slice(&std::fs::read(folder.join("expect.json")).expect("readable")).expect("checked above");
+        let ids: std::collections::BTreeSet<String> = expect.findings.into_iter().chain(expect.info).collect();
+        for id in ids {
+            *shown.entry(id).or_default() += 1;
+        }
+    }
+    // What is expected of a job stands on the command line, not in its logs.
+    let ids = ncclog::causes().map(|c| c.id).filter(|id| *id != "expectation-failed");
+    let few: Vec<&str> = ids.filter(|id| shown.get(*id).is_none_or(|n| *n < 2)).collect();
+    assert!(few.is_empty(), "fewer than two fixtures: {few:?}");
+}
+
+#[test]
 fn every_json_report_is_as_it_was() {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         for folder in folders() {

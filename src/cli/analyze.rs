@@ -37,12 +37,14 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();
 
     let color = args.color.color;
+    // A path in a digest is one of another machine.
+    let context = analysis.job.streams.iter().all(|s| s.from.is_empty());
     if let Some(path) = target {
-        output::check_not_input(path, analysis.job.streams.iter().map(|s| s.path.as_str()))?;
-        let options = options(args, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
+        output::check_not_input(path, analysis.job.streams.iter().filter(|s| s.from.is_empty()).map(|s| s.path.as_str()))?;
+        let options = options(args, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
         output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
-        let options = options(args, report_options(args.width, true, args.quiet, output::use_color(color)));
+        let options = options(args, context, report_options(args.width, true, args.quiet, output::use_color(color)));
         output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
@@ -68,8 +70,8 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 }
 
 /// What only `analyze` asks of a report.
-fn options(args: &AnalyzeArgs, plain: report::Options) -> report::Options {
-    report::Options { tree: args.tree, template: args.template, context: true, ..plain }
+fn options(args: &AnalyzeArgs, context: bool, plain: report::Options) -> report::Options {
+    report::Options { tree: args.tree, template: args.template, context, ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

@@ -1,9 +1,12 @@
 //! The command line as clap sees it.
 
 use super::collect::{self, CollectArgs};
+use super::digest::{self, DigestArgs, MergeArgs};
+use super::env::{self, EnvArgs};
 use super::events::{self, EventsArgs};
 use super::exit::FailOn;
 use super::expect::{self, ExpectArgs};
+use super::fix::{self, FixArgs};
 use super::follow::{self, FollowArgs};
 use super::packaging::{self, CompletionsArgs, ManArgs};
 use crate::config;
@@ -78,6 +81,12 @@ pub enum Command {
     /// List the causes, explain one, or explain a log line
     #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Explain(ExplainArgs),
+    /// Write down what logs say, small enough to be carried to where the job is analysed
+    #[command(before_help = digest::EXAMPLES, after_help = digest::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Digest(DigestArgs),
+    /// Join digests
+    #[command(before_help = digest::MERGE_EXAMPLES, after_help = digest::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Merge(MergeArgs),
     /// Print every recognised event as a line of JSON
     #[command(before_help = events::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Events(EventsArgs),
@@ -87,6 +96,12 @@ pub enum Command {
     /// Read the facts of this host that decide what logs cannot
     #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Collect(CollectArgs),
+    /// Print what to set: for a log that can be diagnosed, or to pin each node to its own names
+    #[command(before_help = env::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
+    Env(EnvArgs),
+    /// Write the fixes of the findings for each node, with its own names
+    #[command(before_help = fix::EXAMPLES, after_help = fix::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Fix(FixArgs),
     /// Print the JSON Schema of `--format json`, or of a line of `events`
     Schema(SchemaArgs),
     /// Print the completions of a shell
@@ -100,7 +115,7 @@ pub enum Command {
 /// Arguments of `analyze`.
 #[derive(Debug, Args)]
 pub struct AnalyzeArgs {
-    /// Log files, directories of them, quoted globs; `-` or nothing reads a pipe
+    /// Log files or digests, directories of them, quoted globs; `-` or nothing reads a pipe
     #[arg(value_name = "FILE|DIR|-")]
     pub inputs: Vec<PathBuf>,
     /// How to report: text, json, markdown, html, github, sarif, junit
@@ -222,7 +237,7 @@ pub struct ColorArg {
 }
 
 /// A number of bytes with K, M, G or T behind it, powers of 1000.
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let digits = upper.trim_end_matches(['K', 'M', 'G', 'T', 'B']);
     let power = match &upper[digits.len()..] {

@@ -3,11 +3,14 @@
 mod analyze;
 mod args;
 mod collect;
+mod digest;
+mod env;
 mod events;
 mod exit;
 mod expect;
 mod explain;
 mod explain_line;
+mod fix;
 mod follow;
 mod output;
 mod packaging;
@@ -18,6 +21,7 @@ pub use exit::{FOUND, FailOn, OK, TROUBLE};
 use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
 use anyhow::{Context, Result, anyhow};
+use args::size;
 use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
@@ -38,9 +42,13 @@ pub fn run() -> ExitCode {
         None => analyze::run(&cli.analyze),
         Some(Command::Analyze(args)) => analyze::run(args),
         Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Digest(args)) => digest::run(args),
+        Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),
+        Some(Command::Env(args)) => env::run(args),
+        Some(Command::Fix(args)) => fix::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Completions(args)) => packaging::completions(args),
         Some(Command::Man(args)) => packaging::man(args),

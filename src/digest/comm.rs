@@ -2,13 +2,13 @@
 
 use super::{Sample, Sequence};
 use crate::event::Stage;
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Most distinct connections kept per communicator and process.
 pub const MAX_CHANNELS: usize = 512;
 
 /// A communicator as one process saw it. Absent facts are `None`; `ptr` 0 means that its address was not printed.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct CommLog {
     /// Stream that tells of it.
     pub stream: u32,
@@ -41,17 +41,17 @@ pub struct CommLog {
     /// Stages that were seen, one bit each in the order of [`Stage`].
     pub stages: u32,
     /// First record.
-    pub first: Option<Sample>,
+    pub first: Option<Arc<Sample>>,
     /// `Init START`
-    pub start: Option<Sample>,
+    pub start: Option<Arc<Sample>>,
     /// `Init COMPLETE`
-    pub complete: Option<Sample>,
+    pub complete: Option<Arc<Sample>>,
     /// Destroy or abort: (aborted, record).
-    pub end: Option<(bool, Sample)>,
+    pub end: Option<(bool, Arc<Sample>)>,
     /// Last record that belongs to it.
-    pub last: Option<Sample>,
+    pub last: Option<Arc<Sample>>,
     /// `Using network X` with its record.
-    pub net: Option<(String, Sample)>,
+    pub net: Option<(String, Arc<Sample>)>,
     /// Connections.
     pub channels: Vec<ChannelCount>,
     /// Calls.
@@ -59,14 +59,14 @@ pub struct CommLog {
 }
 
 /// One kind of connection between two ranks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelCount {
     /// Sending rank.
     pub from: u32,
     /// Receiving rank.
     pub to: u32,
     /// `send`, `receive` or `local` (P2P and SHM lines are printed by the sender only).
-    pub direction: String,
+    pub direction: &'static str,
     /// Transport as printed: `P2P/CUMEM/read`, `NET/IB/0/GDRDMA`.
     pub via: String,
     /// Name of the network for NET; else empty.
@@ -74,7 +74,7 @@ pub struct ChannelCount {
     /// Channels.
     pub count: u32,
     /// First record.
-    pub first: Sample,
+    pub first: Arc<Sample>,
 }
 
 impl CommLog {

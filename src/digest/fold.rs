@@ -9,14 +9,16 @@ use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
 use crate::input::Span;
 use crate::line::{RankHint, Wrap};
 use ahash::AHashMap;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Most processes of one stream that are told apart.
 const MAX_PROCESSES: usize = 16_384;
 /// Most communicators of one process.
-const MAX_COMMS: usize = 128;
+pub(super) const MAX_COMMS: usize = 128;
 /// Most settings of one process.
-const MAX_SETTINGS: usize = 200;
+pub(super) const MAX_SETTINGS: usize = 200;
 
 /// Folds one stream. A clone can be finished to look at what was folded so far.
 #[derive(Debug, Clone)]
@@ -35,6 +37,12 @@ pub struct Folder {
     open: bool,
 }
 
+/// Makes the sample of a record.
+type Make<'a> = &'a dyn Fn() -> Arc<Sample>;
+
+/// Makes the sample of a record that stands elsewhere.
+type MakeAt<'a> = &'a dyn Fn(&Place<'_>) -> Sample;
+
 /// Where a block stands.
 #[derive(Debug, Clone, Copy)]
 struct Base {
@@ -48,7 +56,11 @@ impl Base {
         Mark { stream: self.stream, line: self.line + u64::from(place.line) + 1, offset: self.offset + u64::from(place.offset), time: place.time }
     }
 
-    fn sample(self, place: &Place<'_>) -> Sample {
+    fn sample(self, place: &Place<'_>) -> Arc<Sample> {
+        Arc::new(self.bare(place))
+    }
+
+    fn bare(self, place: &Place<'_>) -> Sample {
         Sample { at: self.mark(place), text: lossy(place.text, MAX_TEXT), fields: Vec::new(), tid: 0, level: None, file: String::new(), repeated: 0 }
     }
 }
@@ -145,6 +157,7 @@ impl Folder {
         // A block makes the processes of its headers first; their order must not depend on where it was cut.
         self.processes.sort_by_key(|p| p.first.at);
         self.processes.retain(|p| p.records > 0 || p.ledger.iter().next().is_some() || !p.settings.is_empty());
+        self.processes.iter_mut().for_each(super::fit::fit);
         (self.info, self.processes)
     }
 
@@ -192,7 +205,7 @@ impl Folder {
             rccl: false,
             versions: BTreeSet::new(),
             records: 0,
-            first: sample.clone(),
+            first: Arc::clone(&sample),
             last: sample,
             devices: BTreeSet::new(),
             settings: BTreeMap::new(),
@@ -230,7 +243,9 @@ impl Folder {
         }?;
         let dev = source.and_then(|s| s.dev);
         let tid = thread(source);
-        let sample = || sample(item, &item.place, tid, base);
+        // One record, however many facts it stands for.
+        let made = OnceCell::new();
+        let sample = || Arc::clone(made.get_or_init(|| Arc::new(sample(item, &item.place, tid, base))));
         match item.event {
             Event::Version(v) => {
                 self.processes[p].versions.insert((v.library, lossy(v.text, 80)));
@@ -250,7 +265,7 @@ impl Folder {
             Event::Note(note) => {
                 if !item.counted {
                     let repeat = item.again.and_then(|i| parsed.repeats.get(i as usize));
-                    self.note(p, dev, &note, &|place| self::sample(item, place, tid, base), (&item.place, repeat));
+                    self.note(p, dev, &note, (&sample, &|place| self::sample(item, place, tid, base)), repeat);
                 }
                 return Some((p, self.stage(p, tid, dev, &note, &sample)?));
             }
@@ -263,15 +278,15 @@ impl Folder {
         None
     }
 
-    fn add(&mut self, p: usize, kind: &str, dev: Option<u16>, key: String, sample: &dyn Fn() -> Sample) {
+    fn add(&mut self, p: usize, kind: &str, dev: Option<u16>, key: String, sample: Make<'_>) {
         let process = &mut self.processes[p];
         if !process.ledger.add(kind, dev, key, sample) {
             process.dropped += 1;
         }
     }
 
-    /// Counts a note, and the block's further records that say the same.
-    fn note(&mut self, p: usize, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn(&Place<'_>) -> Sample, (place, repeat): (&Place<'_>, Option<&Repeat<'_>>)) {
+    /// Counts a note, and the block's further records that say the same. `sample` makes its own record, `other` theirs.
+    fn note(&mut self, p: usize, dev: Option<u16>, note: &Note<'_>, (sample, other): (Make<'_>, MakeAt<'_>), repeat: Option<&Repeat<'_>>) {
         let mut key = String::new();
         for (_, value, _) in note.fields.iter().filter(|f| f.2) {
             if !key.is_empty() {
@@ -279,25 +294,26 @@ impl Folder {
             }
             key.push_str(&lossy(value, 160));
         }
-        if note.shape.kind.starts_with("ras.") {
-            for (kind, key, fact) in self.report.see(note.shape.kind, sample(place)) {
-                self.add(p, kind, dev, key, &|| fact.clone());
+        let kind = note.shape.kind;
+        if kind.starts_with("ras.") {
+            for (kind, key, fact) in self.report.see(kind, Arc::unwrap_or_clone(sample())) {
+                let fact = Arc::new(fact);
+                self.add(p, kind, dev, key, &|| Arc::clone(&fact));
             }
             return;
         }
         let process = &mut self.processes[p];
-        let kind = note.shape.kind;
         let again = repeat.map(|r| (key.clone(), r));
-        if !process.ledger.add(kind, dev, key, || sample(place)) {
+        if !process.ledger.add(kind, dev, key, sample) {
             process.dropped += 1 + repeat.map_or(0, |r| r.count);
         } else if let Some((key, repeat)) = again {
-            let first = repeat.first.iter().take(repeat.count as usize).map(sample);
-            process.ledger.again(kind, dev, key, repeat.count, first, sample(&repeat.last));
+            let first = repeat.first.iter().take(repeat.count as usize).map(|place| Arc::new(other(place)));
+            process.ledger.again(kind, dev, &key, repeat.count, first, Arc::new(other(&repeat.last)));
         }
     }
 
     /// What a note proves of its communicator.
-    fn stage(&mut self, p: usize, tid: u32, dev: Option<u16>, note: &Note<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
+    fn stage(&mut self, p: usize, tid: u32, dev: Option<u16>, note: &Note<'_>, sample: Make<'_>) -> Option<usize> {
         let stage = note.shape.stage.filter(|s| *s >= Stage::Network)?;
         let c = self.comm_for_stage(p, tid, dev, stage)?;
         let comm = &mut self.processes[p].comms[c];
@@ -321,7 +337,7 @@ impl Folder {
         for ((p, c), i) in late {
             let item = &parsed.items[*i];
             let tid = thread(item.source.map(|s| &parsed.sources[s as usize]));
-            self.processes[*p].comms[*c].last = Some(sample(item, &item.place, tid, base));
+            self.processes[*p].comms[*c].last = Some(Arc::new(sample(item, &item.place, tid, base)));
         }
     }
 
@@ -357,7 +373,7 @@ impl Folder {
         Some(c)
     }
 
-    fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
+    fn init(&mut self, p: usize, tid: u32, dev: Option<u16>, init: &Init<'_>, sample: Make<'_>) -> Option<usize> {
         let comms = &self.processes[p].comms;
         let by_ptr = comms.iter().rposition(|c| init.comm != 0 && c.ptr == init.comm && c.end.is_none());
         let pending = self.current.get(&(p, tid)).copied().filter(|c| comms[*c].ptr == 0 && comms[*c].complete.is_none());
@@ -398,7 +414,7 @@ impl Folder {
         Some(c)
     }
 
-    fn channel(&mut self, p: usize, tid: u32, dev: Option<u16>, line: &Channel<'_>, sample: &dyn Fn() -> Sample) -> Option<usize> {
+    fn channel(&mut self, p: usize, tid: u32, dev: Option<u16>, line: &Channel<'_>, sample: Make<'_>) -> Option<usize> {
         let me = if line.direction == Direction::Receive { line.to } else { line.from };
         let by_ptr = line.comm.and_then(|ptr| self.processes[p].comms.iter().rposition(|c| c.ptr == ptr && c.end.is_none()));
         let fits = |c: &CommLog| c.rank.is_none_or(|r| r == me);
@@ -427,15 +443,7 @@ impl Folder {
             self.processes[p].dropped += 1;
             return Some(c);
         }
-        comm.channels.push(ChannelCount {
-            from: line.from,
-            to: line.to,
-            direction: direction.to_owned(),
-            via: via.into_owned(),
-            net: lossy(line.net, 60),
-            count: 1,
-            first: sample(),
-        });
+        comm.channels.push(ChannelCount { from: line.from, to: line.to, direction, via: via.into_owned(), net: lossy(line.net, 60), count: 1, first: sample() });
         Some(c)
     }
 
@@ -482,7 +490,7 @@ fn note_wrap(process: &mut Process, wrap: &Wrap<'_>) {
 }
 
 /// Keeps a communicator's first record. Its last one is set when the block is done.
-fn begin(comm: &mut CommLog, sample: &dyn Fn() -> Sample) {
+fn begin(comm: &mut CommLog, sample: Make<'_>) {
     if comm.first.is_none() {
         comm.first = Some(sample());
     }
@@ -490,7 +498,7 @@ fn begin(comm: &mut CommLog, sample: &dyn Fn() -> Sample) {
 
 /// An item as evidence, as it stands at `place`.
 fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
-    let mut sample = base.sample(place);
+    let mut sample = base.bare(place);
     sample.tid = tid;
     sample.level = item.level.map(Into::into);
     sample.file = lossy(item.file, 120);

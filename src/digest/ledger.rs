@@ -1,28 +1,19 @@
 //! The ledger: facts of a process as (kind, device, key) → count, first, last, samples, with one generic merge.
 
 use super::Sample;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Samples kept beside first and last.
 pub const MAX_SAMPLES: usize = 4;
 
 /// Most entries of one process.
-const MAX_ENTRIES: usize = 300;
+pub(super) const MAX_ENTRIES: usize = 300;
 
 /// Most entries of one kind.
 const MAX_PER_KIND: usize = 48;
 
-/// Key of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Key {
-    kind: String,
-    dev: Option<u16>,
-    values: String,
-}
-
-/// One fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One fact. Records are shared: most facts are seen once, and their first record is their last.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Kind of the shape.
     pub kind: String,
@@ -33,48 +24,43 @@ pub struct Entry {
     /// How often it was seen.
     pub count: u64,
     /// First record.
-    pub first: Sample,
+    pub first: Arc<Sample>,
     /// Last record.
-    pub last: Sample,
+    pub last: Arc<Sample>,
     /// Up to [`MAX_SAMPLES`] records in order, the first included.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<Arc<Sample>>,
 }
 
-/// All facts of a process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<Entry>", into = "Vec<Entry>")]
+/// All facts of a process, ordered by kind, device and key. A sorted list: there are thousands of ledgers of few
+/// entries, and a tree's nodes would be half empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    entries: BTreeMap<Key, Entry>,
-}
-
-impl From<Vec<Entry>> for Ledger {
-    fn from(list: Vec<Entry>) -> Self {
-        let mut ledger = Self::default();
-        for entry in list.into_iter().take(MAX_ENTRIES) {
-            ledger.entries.insert(Key { kind: entry.kind.clone(), dev: entry.dev, values: entry.key.clone() }, entry);
-        }
-        ledger
-    }
-}
-
-impl From<Ledger> for Vec<Entry> {
-    fn from(ledger: Ledger) -> Self {
-        ledger.entries.into_values().collect()
-    }
+    entries: Vec<Entry>,
 }
 
 impl Entry {
+    fn order(&self) -> (&str, Option<u16>, &str) {
+        (&self.kind, self.dev, &self.key)
+    }
+
     /// Keeps a sample if it is among the first by place. Records of two texts may come in turns, each text at once.
-    fn keep(&mut self, sample: &Sample) {
+    fn keep(&mut self, sample: &Arc<Sample>) {
         let at = self.samples.partition_point(|s| s.at <= sample.at);
         if at < MAX_SAMPLES {
             self.samples.truncate(MAX_SAMPLES - usize::from(self.samples.len() == MAX_SAMPLES));
-            self.samples.insert(at, sample.clone());
+            self.samples.insert(at, Arc::clone(sample));
         }
     }
 
+    /// Forgets the records between the first and the last; tells how many.
+    pub(super) fn forget_between(&mut self) -> u64 {
+        let before = self.samples.len();
+        self.samples.truncate(1);
+        (before - self.samples.len()) as u64
+    }
+
     /// Takes a later record as the last one.
-    fn end(&mut self, sample: Sample) {
+    fn end(&mut self, sample: Arc<Sample>) {
         if sample.at >= self.last.at {
             self.last = sample;
         }
@@ -82,49 +68,61 @@ impl Entry {
 }
 
 impl Ledger {
+    fn find(&self, kind: &str, dev: Option<u16>, key: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|e| e.order().cmp(&(kind, dev, key)))
+    }
+
     /// Adds one fact; returns false if a bound dropped it.
-    pub fn add(&mut self, kind: &str, dev: Option<u16>, key: String, sample: impl FnOnce() -> Sample) -> bool {
-        let key = Key { kind: kind.to_owned(), dev, values: key };
-        if let Some(entry) = self.entries.get_mut(&key) {
-            let sample = sample();
-            entry.count += 1;
-            entry.keep(&sample);
-            entry.end(sample);
-            return true;
+    pub fn add(&mut self, kind: &str, dev: Option<u16>, key: String, sample: impl FnOnce() -> Arc<Sample>) -> bool {
+        match self.find(kind, dev, &key) {
+            Ok(at) => {
+                let (entry, sample) = (&mut self.entries[at], sample());
+                entry.count += 1;
+                entry.keep(&sample);
+                entry.end(sample);
+            }
+            Err(_) if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND => return false,
+            Err(at) => {
+                let sample = sample();
+                let entry = Entry { kind: kind.to_owned(), dev, key, count: 1, first: Arc::clone(&sample), last: Arc::clone(&sample), samples: vec![sample] };
+                self.entries.insert(at, entry);
+            }
         }
-        if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND {
-            return false;
-        }
-        let sample = sample();
-        let entry = Entry { kind: kind.to_owned(), dev, key: key.values.clone(), count: 1, first: sample.clone(), last: sample.clone(), samples: vec![sample] };
-        self.entries.insert(key, entry);
         true
     }
 
     /// Adds `count` more records of a fact that was just added: the first of them in order, and the last. Returns false
     /// if a bound had dropped it.
-    pub fn again(&mut self, kind: &str, dev: Option<u16>, key: String, count: u64, first: impl Iterator<Item = Sample>, last: Sample) -> bool {
-        let Some(entry) = self.entries.get_mut(&Key { kind: kind.to_owned(), dev, values: key }) else { return false };
+    pub fn again(&mut self, kind: &str, dev: Option<u16>, key: &str, count: u64, first: impl Iterator<Item = Arc<Sample>>, last: Arc<Sample>) -> bool {
+        let Ok(at) = self.find(kind, dev, key) else { return false };
+        let entry = &mut self.entries[at];
         entry.count += count;
         first.for_each(|sample| entry.keep(&sample));
         entry.end(last);
         true
     }
 
+    /// Takes a whole entry in, as a digest tells of it.
+    pub(super) fn put(&mut self, entry: Entry) {
+        match self.entries.binary_search_by(|e| e.order().cmp(&entry.order())) {
+            Ok(at) => self.entries[at] = entry,
+            Err(at) => self.entries.insert(at, entry),
+        }
+    }
+
     /// Joins another ledger of the same process; associative and commutative.
     pub fn merge(&mut self, other: &Self) {
-        for (key, theirs) in &other.entries {
-            match self.entries.get_mut(key) {
-                None => {
-                    self.entries.insert(key.clone(), theirs.clone());
-                }
-                Some(ours) => {
+        for theirs in &other.entries {
+            match self.entries.binary_search_by(|e| e.order().cmp(&theirs.order())) {
+                Err(at) => self.entries.insert(at, theirs.clone()),
+                Ok(at) => {
+                    let ours = &mut self.entries[at];
                     ours.count += theirs.count;
                     if theirs.first.at < ours.first.at {
-                        ours.first = theirs.first.clone();
+                        ours.first = Arc::clone(&theirs.first);
                     }
                     if theirs.last.at > ours.last.at {
-                        ours.last = theirs.last.clone();
+                        ours.last = Arc::clone(&theirs.last);
                     }
                     ours.samples.extend(theirs.samples.iter().cloned());
                     ours.samples.sort_by_key(|s| s.at);
@@ -137,12 +135,17 @@ impl Ledger {
 
     /// Entries of one kind.
     pub fn of<'a, 'k>(&'a self, kind: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
-        let from = Key { kind: kind.to_owned(), dev: None, values: String::new() };
-        self.entries.range(from..).map(|(_, e)| e).take_while(move |e| e.kind == kind)
+        let from = self.entries.partition_point(|e| e.kind.as_str() < kind);
+        self.entries[from..].iter().take_while(move |e| e.kind == kind)
     }
 
     /// All entries, ordered by kind, device and key.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values()
+        self.entries.iter()
+    }
+
+    /// All entries, to be changed in what does not order them.
+    pub(super) fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        &mut self.entries
     }
 }

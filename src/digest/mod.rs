@@ -4,13 +4,17 @@
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
+pub mod disk;
 mod facts;
+mod fit;
 mod fold;
 mod ledger;
 mod map;
 mod memory;
 mod ras;
 mod sequence;
+mod union;
+mod visit;
 
 pub use comm::{ChannelCount, CommLog};
 pub use facts::*;
@@ -18,35 +22,35 @@ pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
 pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
+pub use union::{Part, name_apart, union};
 
 use crate::event::Library;
 use crate::line::{Level, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Version of the serialised form.
-pub const SCHEMA: &str = "ncclog.digest/1";
+use std::sync::Arc;
 
 /// Longest text that a sample keeps, in bytes.
 pub const MAX_TEXT: usize = 600;
 
 /// Everything the later stages know of the input.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Digest {
     /// The inputs, in the order of their ids.
     pub streams: Vec<StreamInfo>,
     /// The processes of all streams, ordered by (stream, first record).
     pub processes: Vec<Process>,
     /// The user's patterns that were looked for: (kind, format).
-    #[serde(default)]
     pub patterns: Vec<(String, String)>,
 }
 
 /// One input stream.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamInfo {
-    /// Path as given (or `-`).
+    /// Path as given (or `-`), on the machine that read it.
     pub path: String,
+    /// Name of the digest that tells of it; empty if it was read here.
+    pub from: String,
     /// Decoded bytes.
     pub bytes: u64,
     /// Line ends, plus one for a last line without its own.
@@ -60,14 +64,13 @@ pub struct StreamInfo {
     /// Latest time that any line carried.
     pub last_time: Option<Time>,
     /// The stream's last non-empty line.
-    pub last: Option<Sample>,
+    pub last: Option<Arc<Sample>>,
     /// Facts of hosts that the stream shows. `Job::build` moves them to the nodes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<HostFacts>,
 }
 
 /// A position in the input with its time, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
     /// Stream id.
     pub stream: u32,
@@ -80,7 +83,7 @@ pub struct Mark {
 }
 
 /// A record kept as evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sample {
     /// Where it stands.
     pub at: Mark,
@@ -99,7 +102,7 @@ pub struct Sample {
 }
 
 /// Level of a sample, as far as rules need it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleLevel {
     /// INFO, TRACE, CALL, VERSION and others.
@@ -133,7 +136,7 @@ impl Sample {
 }
 
 /// A variable with a value.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SettingKey {
     /// Name.
     pub name: String,
@@ -147,7 +150,7 @@ pub struct SettingKey {
 ///
 /// A process is told apart by (stream, label, host, pid). Lines without an NCCL header belong to a process without
 /// host, whose pid and label are what their wrappers said; `job` decides who is the same.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Process {
     /// Stream id.
     pub stream: u32,
@@ -170,13 +173,13 @@ pub struct Process {
     /// Records of this process.
     pub records: u64,
     /// First record.
-    pub first: Sample,
+    pub first: Arc<Sample>,
     /// Last record.
-    pub last: Sample,
+    pub last: Arc<Sample>,
     /// CUDA devices seen in headers.
     pub devices: BTreeSet<u16>,
     /// Settings with their first record.
-    pub settings: BTreeMap<SettingKey, Sample>,
+    pub settings: BTreeMap<SettingKey, Arc<Sample>>,
     /// All notes.
     pub ledger: Ledger,
     /// Communicators in order of appearance.

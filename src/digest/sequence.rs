@@ -3,20 +3,19 @@
 //! be read again.
 
 use crate::event::{Collective, Function};
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Signatures kept in full at the end of the sequence.
 pub const KEPT_CALLS: usize = 256;
 
 /// Checkpoints kept; when they are full the stride doubles.
-const MAX_CHECKPOINTS: usize = 64;
+pub(super) const MAX_CHECKPOINTS: usize = 64;
 
 /// Peers whose Send and Recv calls are counted apart.
-const MAX_PEERS: usize = 64;
+pub(super) const MAX_PEERS: usize = 64;
 
 /// A call with its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptCall {
     /// Function, `Function::name`.
     pub function: Function,
@@ -35,7 +34,7 @@ pub struct KeptCall {
 }
 
 /// The hash of all calls up to one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Rolling hash, this call included.
     pub hash: u64,
@@ -46,7 +45,7 @@ pub struct Checkpoint {
 }
 
 /// The messages between this rank and one peer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Peer {
     /// Rank of the peer in the communicator.
     pub rank: i32,
@@ -61,7 +60,7 @@ pub struct Peer {
 }
 
 /// The folded sequence. Point-to-point calls are counted apart: they pair with a peer and differ rightly.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sequence {
     /// Collective calls.
     pub len: u64,
@@ -82,8 +81,7 @@ pub struct Sequence {
     /// Send and Recv calls with further peers, which are not told apart.
     pub other_peers: u64,
     /// Place of the last peer in `peers`; most calls go to the same or the next one.
-    #[serde(skip)]
-    last_peer: usize,
+    pub(super) last_peer: usize,
 }
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;

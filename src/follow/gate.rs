@@ -86,9 +86,9 @@ pub fn proof(ask: Ask<'_>) -> Option<Evidence> {
     let mut found: Vec<(Option<u32>, &Sample)> = Vec::new();
     for (_, p) in ask.procs() {
         let ledger = &p.log.ledger;
-        found.extend(PROOF_OF_COLLECTIVE.iter().chain(&["rocm.kernel_end"]).flat_map(|kind| ledger.of(kind)).map(|e| (p.rank, &e.first)));
+        found.extend(PROOF_OF_COLLECTIVE.iter().chain(&["rocm.kernel_end"]).flat_map(|kind| ledger.of(kind)).map(|e| (p.rank, &*e.first)));
         found.extend(
-            ["torch.watchdog_status", "torch.dump_signal", "torch.heartbeat"].iter().flat_map(|kind| ledger.of(kind)).map(|e| (p.rank, &e.last)).filter(|(_, s)| completed(s)),
+            ["torch.watchdog_status", "torch.dump_signal", "torch.heartbeat"].iter().flat_map(|kind| ledger.of(kind)).map(|e| (p.rank, &*e.last)).filter(|(_, s)| completed(s)),
         );
     }
     found.into_iter().min_by_key(|(_, s)| s.at).map(|(rank, sample)| evidence(ask.job, rank, sample))

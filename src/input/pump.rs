@@ -11,6 +11,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+/// What begins so is no text: it is handed over whole instead of in blocks.
+pub const WHOLE: &[u8] = b"ncclog.digest/";
+
+/// Most bytes that are handed over whole.
+const MAX_WHOLE: u64 = 1 << 30;
+
 /// What a source sends.
 #[derive(Debug)]
 pub enum Pumped {
@@ -18,6 +24,8 @@ pub enum Pumped {
     Member(String),
     /// A block of the current stream.
     Block(Vec<u8>, Span),
+    /// The current stream is no text and was read whole: it begins with [`WHOLE`].
+    Whole(Vec<u8>),
     /// The current stream is over: its decoded bytes, and what went wrong.
     End(u64, Option<String>),
     /// The source is over, and what went wrong with the archive itself.
@@ -107,8 +115,15 @@ impl Sink {
     }
 
     /// Sends a stream's blocks and its end; false if nobody listens any more.
-    pub fn blocks(&mut self, reader: &mut dyn Read, whole: impl FnOnce(u64) -> Option<String>) -> bool {
-        let mut blocks = StreamBlocks::new(Box::new(reader), self.block_size);
+    pub fn blocks(&mut self, mut reader: &mut dyn Read, whole: impl FnOnce(u64) -> Option<String>) -> bool {
+        let mut head = vec![0; WHOLE.len()];
+        // An error is met again by the reader of the whole.
+        let n = read_up_to(&mut reader, &mut head).unwrap_or(0);
+        head.truncate(n);
+        if head == WHOLE {
+            return self.whole(head, reader);
+        }
+        let mut blocks = StreamBlocks::new(Box::new(io::Cursor::new(head).chain(reader)), self.block_size);
         loop {
             let mut buffer = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
             match blocks.next(&mut buffer) {
@@ -124,6 +139,18 @@ impl Sink {
                 }
             }
         }
+    }
+}
+
+impl Sink {
+    /// Sends what is no text; false if nobody listens any more.
+    fn whole(&mut self, mut bytes: Vec<u8>, reader: &mut dyn Read) -> bool {
+        let problem = match reader.take(MAX_WHOLE).read_to_end(&mut bytes) {
+            Ok(_) => None,
+            Err(error) => Some(format!("could be read only up to byte {} ({error}); fetch the file again", bytes.len())),
+        };
+        let length = bytes.len() as u64;
+        (problem.is_some() || self.send(Pumped::Whole(bytes))) && self.send(Pumped::End(length, problem))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which rank a process is, and the table of ranks.
 
 use super::{Comm, Job, Proc, RankRow};
-use crate::digest::StreamInfo;
+use crate::digest::{Sample, StreamInfo};
 use crate::event::Stage;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,7 @@ pub fn rows(job: &Job) -> Vec<RankRow> {
             bus_id: log.bus_id.clone(),
             stage: log.stage(),
             net: log.net.as_ref().map(|(n, _)| n.clone()).or_else(|| proc.log.ledger.of("net.using").last().and_then(|e| e.first.get("net").map(str::to_owned))),
-            last: if proc.device_ranks.is_empty() { proc.log.last.clone() } else { log.last.clone().unwrap_or_else(|| proc.log.last.clone()) },
+            last: Sample::clone(log.last.as_ref().filter(|_| !proc.device_ranks.is_empty()).unwrap_or(&proc.log.last)),
             proc: m.proc,
         };
         rows.entry(rank).or_insert(row);
@@ -127,11 +127,11 @@ pub fn rows(job: &Job) -> Vec<RankRow> {
             bus_id: None,
             stage,
             net: proc.log.ledger.of("net.using").last().and_then(|e| e.first.get("net").map(str::to_owned)),
-            last: proc.log.last.clone(),
+            last: Sample::clone(&proc.log.last),
             proc: i,
         });
         if proc.log.last.at.stream == row.last.at.stream && proc.log.last.at > row.last.at {
-            row.last = proc.log.last.clone();
+            row.last = Sample::clone(&proc.log.last);
         }
     }
     rows.into_values().collect()

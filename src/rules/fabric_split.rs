@@ -4,6 +4,7 @@ use super::facts;
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::network;
 use super::query::{Ask, Hit, SettingHit};
+use super::remedy::sh;
 use super::{Cause, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,13 +113,15 @@ fn finding(ask: Ask<'_>, host: &str, first: &Binding<'_>, other: &Binding<'_>, a
     f.hosts = if host.is_empty() { Vec::new() } else { vec![host.to_owned()] };
     f.evidence = all.iter().map(|b| b.setting.evidence()).collect::<Vec<Evidence>>();
     let interface = all.iter().find(|b| b.setting.name == "NCCL_IB_HCA").map_or(first.interface.as_str(), |b| b.interface.as_str());
+    let netdev = format!("netdev {interface}");
+    let interface = sh(interface);
     f.fixes = vec![Fix {
         title: "Point all data-path settings of the node to one link".to_owned(),
         when: "Connections between nodes fail, or data goes over the wrong link.".to_owned(),
         commands: vec![
             format!("export NCCL_SOCKET_IFNAME={interface} GLOO_SOCKET_IFNAME={interface}"),
             format!("export VLLM_HOST_IP=$(ip -4 -o addr show {interface} | awk '{{print $4}}' | cut -d/ -f1)"),
-            format!("rdma link show | grep -w 'netdev {interface}'   # its HCA for NCCL_IB_HCA"),
+            format!("rdma link show | grep -w {}   # its HCA for NCCL_IB_HCA", sh(&netdev)),
         ],
         needs: "nothing".to_owned(),
         undo: "Set the former values.".to_owned(),

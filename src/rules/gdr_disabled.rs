@@ -2,6 +2,7 @@
 
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, SettingHit, hosts_of, ranks_of, ranks_text};
+use super::remedy::sh;
 use super::verdict::works;
 use super::{Cause, Rule};
 use std::collections::BTreeSet;
@@ -102,7 +103,7 @@ fn forbidden(ask: Ask<'_>) -> Option<Finding> {
         commands: vec![format!("unset {}", setting.name)],
         needs: "nothing".to_owned(),
         cost: "None; if GPU Direct is broken on these nodes the old error comes back.".to_owned(),
-        undo: format!("export {}={}", setting.name, setting.value),
+        undo: format!("export {}={}", setting.name, sh(setting.value)),
     }];
     Some(finding)
 }

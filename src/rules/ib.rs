@@ -188,7 +188,7 @@ fn voiced(p: &Proc) -> bool {
 pub fn records<'a>(hit: &Hit<'a>) -> impl Iterator<Item = &'a Sample> + use<'a> {
     let entry = hit.entry;
     let last = &entry.last;
-    entry.samples.iter().chain(std::iter::once(last).filter(move |l| entry.samples.iter().all(|s| s.at != l.at)))
+    entry.samples.iter().chain(std::iter::once(last).filter(move |l| entry.samples.iter().all(|s| s.at != l.at))).map(AsRef::as_ref)
 }
 
 /// What an asynchronous event of an HCA means.

@@ -3,6 +3,7 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::network::{self, names_text};
 use super::query::{Ask, Hit, SettingHit, hosts_of, ranks_of};
+use super::remedy::sh;
 use super::{Cause, Rule};
 use std::collections::BTreeSet;
 
@@ -122,7 +123,7 @@ fn finish(ask: Ask<'_>, f: &mut Finding, reason: Option<Hit<'_>>) {
         when: "NCCL_IB_HCA matches nothing, or its port is down.".to_owned(),
         commands: vec![
             "rdma link show   # HCA, state and interface".to_owned(),
-            format!("export NCCL_IB_HCA={}", network::seen_devices(ask).first().copied().unwrap_or("<HCA with state ACTIVE>")),
+            format!("export NCCL_IB_HCA={}", network::seen_devices(ask).first().map_or("<HCA with state ACTIVE>".into(), |h| sh(h))),
         ],
         needs: "nothing".to_owned(),
         undo: "unset NCCL_IB_HCA".to_owned(),

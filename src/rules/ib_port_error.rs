@@ -3,6 +3,7 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::ib::{self, Happening};
 use super::query::{Ask, Hit, hosts_of, ranks_of};
+use super::remedy::sh;
 use super::{Cause, Rule};
 use crate::digest::Mark;
 use std::collections::BTreeSet;
@@ -152,6 +153,7 @@ fn why(kind: Kind, followed: bool, back: bool) -> String {
 }
 
 fn fixes(kind: Kind, hca: &str) -> Vec<Fix> {
+    let hca = sh(hca);
     let look = Fix {
         title: "Find out why the port changed".to_owned(),
         when: "Always; it will happen again.".to_owned(),
@@ -200,6 +202,7 @@ fn fixes(kind: Kind, hca: &str) -> Vec<Fix> {
 }
 
 fn verify(hca: &str) -> Vec<String> {
+    let hca = sh(hca);
     vec![
         format!("cat /sys/class/infiniband/{hca}/ports/1/{{state,phys_state,rate}}: ACTIVE, LinkUp and the full rate; link_downed no longer grows."),
         format!("ib_write_bw -d {hca} -F --report_gbits for some minutes between the two nodes without an error."),

@@ -152,8 +152,8 @@ fn net_of<'a>(ask: Ask<'a>, m: &Member, log: &'a CommLog) -> Option<(&'a str, &'
         return Some((c.net.as_str(), &c.first));
     }
     let ledger = &ask.job.procs[m.proc].log.ledger;
-    let assigned = ledger.of("net.plugin_assigned").last().and_then(|e| Some((e.first.get("plugin")?, &e.first)));
-    assigned.or_else(|| ledger.of("net.using").last().and_then(|e| Some((e.first.get("net")?, &e.first))))
+    let assigned = ledger.of("net.plugin_assigned").last().and_then(|e| Some((e.first.get("plugin")?, &*e.first)));
+    assigned.or_else(|| ledger.of("net.using").last().and_then(|e| Some((e.first.get("net")?, &*e.first))))
 }
 
 /// Interfaces that carry the data of these processes: those that NET/Socket channels name by number, else all listed.

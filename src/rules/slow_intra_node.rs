@@ -3,7 +3,7 @@
 use super::facts;
 use super::finding::{Confidence, Evidence, Finding, Severity};
 use super::query::{Ask, Hit, SettingHit, ranges};
-use super::remedy::{fix, lines};
+use super::remedy::{fix, lines, sh};
 use super::waiting::{self, Link, Local};
 use super::{Cause, Rule};
 use crate::digest::{MatrixRow, Table};
@@ -185,7 +185,7 @@ fn advise(reason: &Reason<'_>, finding: &mut Finding) {
                 &[&unset, "nvidia-smi topo -p2p r"],
                 "nothing",
                 "none",
-                &format!("export {}={}", s.name, s.value),
+                &format!("export {}={}", s.name, sh(s.value)),
             ));
         }
         Reason::Refused(_) => finding.fixes.push(fix(

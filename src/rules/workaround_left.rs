@@ -3,6 +3,7 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::network;
 use super::query::{Ask, SettingHit};
+use super::remedy::sh;
 use super::{Cause, Rule};
 
 /// The rule.
@@ -50,7 +51,7 @@ fn finding(s: &SettingHit<'_>, why: &str) -> Finding {
         commands: vec![format!("unset {}", s.name)],
         needs: "nothing".to_owned(),
         cost: "What it worked around may show again.".to_owned(),
-        undo: format!("export {}={}", s.name, s.value),
+        undo: format!("export {}={}", s.name, sh(s.value)),
     }];
     f
 }

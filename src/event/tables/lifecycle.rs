@@ -163,7 +163,16 @@ pub const SHAPES: &[Shape] = &[
     shape("api.argument", "{api:w} : {!what} {value} is not a valid pointer", "2.5.6", "", "misc/argcheck.cc", "The program passed a host or foreign pointer as a device buffer.")
         .any(),
     shape("api.argument", "Invalid rank requested : {rank:d}/{count:d}", "2.5.6", "", "init.cc", "The program asked for a rank that does not exist.").any(),
-    shape("api.argument", "Invalid config {!what} attribute value {value:d}", "2.17.1", "", "init.cc", "The program passed a communicator configuration that the library refuses.")
+    shape(
+        "api.argument",
+        "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER",
+        "2.14.3",
+        "",
+        "init.cc",
+        "The program passed a configuration that it did not initialise, or that is of another version of the library.",
+    )
+    .any(),
+    shape("api.argument", "Invalid config {!what} attribute value {value:d}", "2.14.3", "", "init.cc", "The program passed a communicator configuration that the library refuses.")
         .any(),
     shape(
         "api.argument",

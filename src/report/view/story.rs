@@ -120,7 +120,7 @@ fn tells_failure(kind: &str) -> bool {
 fn proc_warnings(proc: &Proc) -> impl Iterator<Item = (&Sample, Option<u32>)> {
     use crate::digest::SampleLevel as L;
     let loud = |kind: &str, s: &Sample| matches!(s.level, Some(L::Warn | L::Error)) || tells_failure(kind);
-    proc.log.ledger.iter().filter(move |e| loud(&e.kind, &e.first)).map(|e| (&e.first, proc.rank_on(e.dev)))
+    proc.log.ledger.iter().filter(move |e| loud(&e.kind, &e.first)).map(|e| (&*e.first, proc.rank_on(e.dev)))
 }
 
 /// Warnings of one attempt, earliest first as far as clocks compare, else by place.

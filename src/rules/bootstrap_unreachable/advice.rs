@@ -3,6 +3,7 @@
 use crate::rules::finding::Fix;
 use crate::rules::network::{self, Link};
 use crate::rules::query::Ask;
+use crate::rules::remedy::sh;
 
 /// Fixes, likeliest first.
 pub fn fixes(ask: Ask<'_>, target: Option<&str>) -> Vec<Fix> {
@@ -12,7 +13,7 @@ pub fn fixes(ask: Ask<'_>, target: Option<&str>) -> Vec<Fix> {
 /// Name an interface that all nodes share.
 pub fn interface(ask: Ask<'_>, target: Option<&str>) -> Fix {
     let good = other_interface(ask, target);
-    let name = good.as_deref().unwrap_or("<interface that all nodes share>");
+    let name = good.as_deref().map_or("<interface that all nodes share>".into(), sh);
     Fix {
         title: "Name the interface that all nodes share".to_owned(),
         when: "The advertised interface is not the one that leads to the other nodes, or its name differs between hosts.".to_owned(),
@@ -45,7 +46,7 @@ fn other_interface(ask: Ask<'_>, target: Option<&str>) -> Option<String> {
 }
 
 fn firewall(target: Option<&str>) -> Fix {
-    let address = target.unwrap_or("<address of the other node>");
+    let address = target.map_or("<address of the other node>".into(), sh);
     Fix {
         title: "Open the way between the nodes for all TCP ports".to_owned(),
         when: "The address is the right one and still does not answer. NCCL listens on random ports.".to_owned(),

@@ -4,7 +4,7 @@ mod facts;
 
 use super::finding::{Confidence, Finding, Severity};
 use super::query::{Ask, ranks_text};
-use super::remedy::{fix, lines};
+use super::remedy::{fix, lines, sh};
 use super::{Cause, Rule};
 use crate::expect::{Expectations, Key, fits};
 use crate::job::{Job, Vantage};
@@ -92,7 +92,7 @@ fn finding(key: Key, expected: &Expectations, wrong: &[&Fact]) -> Finding {
     finding.evidence = wrong.iter().filter_map(|f| f.evidence.clone()).take(6).collect();
     finding.fixes = vec![remedy(key, &wanted)];
     finding.avoid = lines(&["Starting the service all the same: what is wrong at the start stays wrong, and is slower to find under load."]);
-    finding.verify = vec![format!("ncclog follow LOGS --until ready --expect {}={wanted}", key.name())];
+    finding.verify = vec![format!("ncclog follow LOGS --until ready --expect {}", sh(&format!("{}={wanted}", key.name())))];
     finding
 }
 
@@ -131,10 +131,11 @@ fn remedy(key: Key, wanted: &str) -> super::Fix {
     let (title, command) = match key {
         Key::Nranks | Key::Nnodes => ("Compare the launcher's counts and hosts with the plan", "env | grep -E 'WORLD_SIZE|NNODES|SLURM_N|OMPI_COMM_WORLD_SIZE'".to_owned()),
         Key::Version => ("Find the library that was loaded", "python -c 'import torch; print(torch.cuda.nccl.version())'; ldconfig -p | grep nccl".to_owned()),
-        Key::Net => ("Make the library refuse another network, so that it says why", format!("export NCCL_NET={wanted} NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET")),
-        Key::Hca | Key::Link => {
-            ("Bind the devices by their exact names", format!("export NCCL_IB_HCA=={}   # names: ls /sys/class/infiniband", if key == Key::Hca { wanted } else { "DEVICE" }))
-        }
+        Key::Net => ("Make the library refuse another network, so that it says why", format!("export NCCL_NET={} NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET", sh(wanted))),
+        Key::Hca | Key::Link => (
+            "Bind the devices by their exact names",
+            format!("export NCCL_IB_HCA=={}   # names: ls /sys/class/infiniband", if key == Key::Hca { sh(wanted) } else { "DEVICE".into() }),
+        ),
         Key::Gdr => ("See why GPU Direct was not chosen", "lsmod | grep peermem; nvidia-smi topo -m".to_owned()),
         Key::P2p => ("See how the GPUs are joined", "nvidia-smi topo -m; nvidia-smi topo -p2p rw".to_owned()),
         Key::NoInterface => ("Name the interface of the fabric", "export NCCL_SOCKET_IFNAME==INTERFACE   # names: ip -br addr".to_owned()),

@@ -92,7 +92,7 @@ pub(super) fn works_without(ask: Ask<'_>) -> Option<Finding> {
     let bad = candidates().find(|c| {
         c.nranks == good.nranks && c.members.iter().all(|m| !off(m.proc)) && over(c, &|v| v.starts_with("P2P") && !v.contains("/read")) && !finished(c) && waiting::is_whole(c)
     })?;
-    let line = |c: &crate::job::Comm, pick: &dyn Fn(&crate::digest::CommLog) -> Option<crate::digest::Sample>| {
+    let line = |c: &crate::job::Comm, pick: &dyn Fn(&crate::digest::CommLog) -> Option<std::sync::Arc<crate::digest::Sample>>| {
         c.members.iter().find_map(|m| pick(job.comm_log(m)).map(|s| super::super::query::evidence(job, m.rank, &s)))
     };
     let mut proof: Vec<Evidence> = Vec::new();

@@ -6,6 +6,7 @@ use super::reading::{Fault, Reading};
 use crate::job::Rail;
 use crate::rules::finding::Fix;
 use crate::rules::ib::{self, Layer};
+use crate::rules::remedy::sh;
 use std::collections::BTreeSet;
 
 /// The device to name in commands: one that failed, else one of the list, else a placeholder.
@@ -20,7 +21,7 @@ pub fn device(facts: &Facts<'_>) -> String {
 
 /// The fixes, best first.
 pub fn fixes(facts: &Facts<'_>, reading: &Reading) -> Vec<Fix> {
-    let hca = device(facts);
+    let hca = sh(&device(facts)).into_owned();
     let ends = host::ends(facts);
     let addresses = || unpin(facts).into_iter().chain([own_index(&ends).unwrap_or_else(|| index(&hca))]);
     let mtu = |hca: &str| own_mtu(&ends).unwrap_or_else(|| mtu(hca));
@@ -191,7 +192,7 @@ fn one_layer(facts: &Facts<'_>) -> Fix {
     Fix {
         title: "Keep devices of one link type".to_owned(),
         when: "InfiniBand carries the data here and the RoCE ports belong to another network.".to_owned(),
-        commands: vec![format!("export NCCL_IB_HCA=={}", names.join(","))],
+        commands: vec![format!("export NCCL_IB_HCA=={}", sh(&names.join(",")))],
         needs: "nothing".to_owned(),
         cost: "None, unless the RoCE ports were meant to carry data.".to_owned(),
         undo: "unset NCCL_IB_HCA".to_owned(),
@@ -227,7 +228,7 @@ pub fn avoid(reading: &Reading) -> Vec<String> {
 
 /// How to see that it is mended.
 pub fn verify(facts: &Facts<'_>, reading: &Reading) -> Vec<String> {
-    let hca = device(facts);
+    let hca = sh(&device(facts)).into_owned();
     let mut list =
         vec![format!("ib_write_bw -d {hca} -F --report_gbits   # on one node, then on the other: ib_write_bw -d {hca} -F --report_gbits FIRST_NODE; exactly these two devices")];
     if reading.fault != Fault::Fabric {

@@ -5,6 +5,7 @@ use crate::rules::facts;
 use crate::rules::finding::Fix;
 use crate::rules::network::{self, Interface, Link};
 use crate::rules::query::Ask;
+use crate::rules::remedy::sh;
 
 /// Fixes, the one for the reason first.
 pub fn fixes(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>], hosts: &[String]) -> Vec<Fix> {
@@ -46,7 +47,7 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
             title: format!("Give NCCL_IB_HCA the name of an RDMA device {place}"),
             when: "NCCL_IB_HCA matches nothing.".to_owned(),
             commands: filter_commands(ask, value),
-            undo: format!("export NCCL_IB_HCA={value}"),
+            undo: format!("export NCCL_IB_HCA={}", sh(value)),
             ..base
         },
         Kind::OpenFailed(hca) => Fix {
@@ -54,7 +55,7 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
             when: "The device is listed but cannot be opened.".to_owned(),
             commands: vec![
                 "ls -l /dev/infiniband".to_owned(),
-                format!("ibv_devinfo -d {hca}"),
+                format!("ibv_devinfo -d {}", sh(hca)),
                 "docker run --device=/dev/infiniband --ulimit memlock=-1 --network=host …".to_owned(),
             ],
             needs: "root".to_owned(),
@@ -94,14 +95,14 @@ fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
     }
     let mut commands = vec![interface.map_or_else(
         || "rdma link show   # every HCA with its state and its interface".to_owned(),
-        |i| format!("rdma link show | grep -w 'netdev {i}'   # the name before the slash is the HCA"),
+        |i| format!("rdma link show | grep -w {}   # the name before the slash is the HCA", sh(&format!("netdev {i}"))),
     )];
     match seen.first() {
-        Some(hca) => commands.push(format!("export NCCL_IB_HCA={hca}   # as other nodes of this job call it; names may differ between nodes")),
+        Some(hca) => commands.push(format!("export NCCL_IB_HCA={}   # as other nodes of this job call it; names may differ between nodes", sh(hca))),
         None => commands.push("export NCCL_IB_HCA=<that HCA>".to_owned()),
     }
     if let Some(i) = interface {
-        commands.push(format!("export NCCL_SOCKET_IFNAME={i}   # here the interface's name belongs"));
+        commands.push(format!("export NCCL_SOCKET_IFNAME={}   # here the interface's name belongs", sh(i)));
     }
     commands
 }
@@ -116,9 +117,9 @@ fn pin(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>]) -> Fix {
         _ => None,
     };
     let ipoib = carriers.iter().map(|c| c.name).find(|n| Link::of(n) == Link::Ipoib);
-    let interface = from_filter.or(ipoib).unwrap_or("<interface of the fabric>");
+    let interface = from_filter.or(ipoib).map_or("<interface of the fabric>".into(), sh);
     let seen = network::seen_devices(ask);
-    let hca = seen.first().copied().unwrap_or("<its HCA>");
+    let hca = seen.first().map_or("<its HCA>".into(), |h| sh(h));
     Fix {
         title: PIN.to_owned(),
         when: PIN_WHEN.to_owned(),
@@ -167,7 +168,7 @@ pub fn verify(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>]) -> 
         format!("ib_write_bw -d {hca} -F --report_gbits   # on one node; the same with that node's address on the other"),
     ];
     if let Some(c) = carriers.first() {
-        list.push(format!("ethtool {} | grep Speed   # what TCP has now", c.name));
+        list.push(format!("ethtool {} | grep Speed   # what TCP has now", sh(c.name)));
     }
     list
 }
