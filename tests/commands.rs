@@ -5,6 +5,7 @@ use ncclog::Analysis;
 use ncclog::analysis::{Options, Silent, analyze, analyze_bytes};
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 /// A command that no rule suggests.
 const EVIL: &str = "';reboot;'";
@@ -71,17 +72,23 @@ fn the_scan_knows_quotes_and_comments() {
     assert!(!runs(&format!("ethtool eth0   # not eth1{EVIL}")));
 }
 
+/// A poisoned copy of each fixture: (name and text of each file).
+fn poisoned_fixtures() -> impl Iterator<Item = Vec<(String, String)>> {
+    fs::read_dir("fixtures").expect("fixtures").filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_dir()).map(|folder| {
+        let files: Vec<_> = fs::read_dir(&folder).expect("a folder").filter_map(Result::ok).map(|e| e.path()).filter(|p| !p.ends_with("expect.json")).collect();
+        let inputs = files.iter().map(|p| p.display().to_string()).collect();
+        let names = names(&analyze(&Options { inputs, ..Options::default() }, &Silent).analysis);
+        let text = |p: &std::path::PathBuf| poisoned(&String::from_utf8_lossy(&fs::read(p).expect("a log")), &names);
+        files.iter().map(|p| (p.file_name().expect("a name").to_string_lossy().into_owned(), text(p))).collect()
+    })
+}
+
 #[test]
 fn names_of_a_log_stay_one_word() {
     let mut offenders = BTreeSet::new();
     let mut met = 0;
-    for folder in fs::read_dir("fixtures").expect("fixtures").filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_dir()) {
-        let files: Vec<_> = fs::read_dir(&folder).expect("a folder").filter_map(Result::ok).map(|e| e.path()).filter(|p| !p.ends_with("expect.json")).collect();
-        let inputs = files.iter().map(|p| p.display().to_string()).collect();
-        let names = names(&analyze(&Options { inputs, ..Options::default() }, &Silent).analysis);
-        let texts: Vec<(String, Vec<u8>)> =
-            files.iter().map(|p| (p.display().to_string(), poisoned(&String::from_utf8_lossy(&fs::read(p).expect("a log")), &names).into_bytes())).collect();
-        let logs: Vec<(&str, &[u8])> = texts.iter().map(|(n, t)| (n.as_str(), t.as_slice())).collect();
+    for texts in poisoned_fixtures() {
+        let logs: Vec<(&str, &[u8])> = texts.iter().map(|(n, t)| (n.as_str(), t.as_bytes())).collect();
         for finding in analyze_bytes(&logs).findings {
             let fixes = finding.fixes.iter().flat_map(|f| f.commands.iter().chain([&f.undo]));
             for command in fixes.chain(&finding.verify) {
@@ -94,4 +101,31 @@ fn names_of_a_log_stay_one_word() {
     }
     assert!(offenders.is_empty(), "{offenders:#?}");
     assert!(met > 30, "only {met} commands name anything");
+}
+
+#[test]
+fn lines_to_be_evaluated_stay_lines() {
+    let mut offenders = BTreeSet::new();
+    let mut met = 0;
+    let names_something = |texts: &Vec<(String, String)>| {
+        let logs: Vec<(&str, &[u8])> = texts.iter().map(|(n, t)| (n.as_str(), t.as_bytes())).collect();
+        analyze_bytes(&logs).findings.iter().flat_map(|f| &f.fixes).flat_map(|f| &f.commands).any(|c| c.contains(";reboot;"))
+    };
+    for texts in poisoned_fixtures().filter(names_something) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in &texts {
+            fs::write(folder.path().join(name), text).expect("written");
+        }
+        for command in [&["fix"][..], &["fix", "--for", "slurm"]] {
+            let output = Command::new(env!("CARGO_BIN_EXE_ncclog")).args(command).arg(folder.path()).output().expect("it runs");
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                met += usize::from(line.contains(";reboot;"));
+                if runs(line) {
+                    offenders.insert(format!("{command:?}: {line}"));
+                }
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "{offenders:#?}");
+    assert!(met > 30, "only {met} lines name anything");
 }

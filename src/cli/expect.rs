@@ -3,8 +3,8 @@
 use super::output;
 use super::{complain, exit};
 use crate::analysis::{Options, analyze};
-use crate::expect::learn;
-use crate::rules::Verdict;
+use crate::expect::write;
+use crate::rules::{Verdict, expected};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub fn run(args: &ExpectArgs) -> Result<u8> {
     if matches!(outcome.analysis.verdict, Verdict::Failed | Verdict::Stalled) {
         complain("this run was not good; run `ncclog analyze` on it first. The table below says what its logs show");
     }
-    let text = learn(&outcome.analysis.job);
+    let text = write(&expected(&outcome.analysis.job));
     match &args.output {
         None => output::to_stdout(false, |out| out.write_all(text.as_bytes()))?,
         Some(path) if path.exists() => {

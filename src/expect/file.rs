@@ -1,8 +1,6 @@
 //! The table `[expect]` of `ncclog.toml`.
 
 use super::{Expectations, Key};
-use crate::job::Job;
-use crate::rules::expected;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use toml::{Table, Value};
@@ -52,14 +50,13 @@ fn values(key: Key, value: &Value) -> Option<Vec<String>> {
     })
 }
 
-/// Writes the `[expect]` table that the logs of a good run hold.
-pub fn learn(job: &Job) -> String {
+/// Writes what a good run let expect as the table `[expect]`.
+pub fn write(learnt: &Expectations) -> String {
     let mut out = String::from("# What a good start of this job looks like, learnt from its logs. `ncclog analyze` and `ncclog follow` hold others to it.\n\n[expect]\n");
-    let (common, hosts) = expected(job);
-    for (key, values) in &common {
+    for (key, values) in &learnt.all {
         line(&mut out, *key, values);
     }
-    for (host, of) in &hosts {
+    for (host, of) in &learnt.hosts {
         let _ = write!(out, "\n[expect.host.{}]\n", quoted(host));
         for (key, values) in of {
             line(&mut out, *key, values);

@@ -5,7 +5,7 @@
 mod file;
 mod key;
 
-pub use file::{learn, parse};
+pub use file::{parse, write};
 pub use key::Key;
 
 use std::collections::BTreeMap;
@@ -19,6 +19,11 @@ pub struct Expectations {
 }
 
 impl Expectations {
+    /// What is expected of all hosts, and of single ones.
+    pub fn new(all: BTreeMap<Key, Vec<String>>, hosts: BTreeMap<String, BTreeMap<Key, Vec<String>>>) -> Self {
+        Self { all, hosts: hosts.into_iter().collect() }
+    }
+
     /// Nothing is expected.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty() && self.hosts.iter().all(|(_, of)| of.is_empty())

@@ -41,9 +41,17 @@ fn single(procs: &[Proc]) -> Vec<Run> {
     describe(0, procs).into_iter().collect()
 }
 
+/// The attempt in short. Lines without a header (what the program printed, a bare version line) are one process a
+/// wrapper over all attempts, so they say when an attempt began only where nothing else does.
 fn describe(run: usize, procs: &[Proc]) -> Option<Run> {
-    let first: &Sample = procs.iter().filter(|p| p.run == run).map(|p| &p.log.first).min_by_key(|s| s.at)?;
-    Some(Run { first: first.clone(), ranks: procs.iter().filter(|p| p.run == run && p.nccl).count() })
+    let here = || procs.iter().filter(|p| p.run == run);
+    let headed = || here().filter(|p| p.nccl && !p.host.is_empty());
+    let first = headed().map(|p| &p.log.first).min_by_key(|s| s.at).or_else(|| here().map(|p| &p.log.first).min_by_key(|s| s.at))?;
+    let ranks = match headed().count() {
+        0 => here().filter(|p| p.nccl).count(),
+        n => n,
+    };
+    Some(Run { first: Sample::clone(first), ranks })
 }
 
 fn start(comm: &Comm, procs: &[Proc]) -> Option<Mark> {
@@ -76,4 +84,28 @@ fn first_marks(generation: &BTreeSet<usize>, procs: &[Proc]) -> Vec<(u32, Mark)>
 fn by_place(first: Mark, last: Mark, starts: &[Vec<(u32, Mark)>]) -> usize {
     let at = if last.stream == first.stream { last } else { first };
     (0..starts.len()).rev().find(|r| starts[*r].iter().any(|(s, m)| *s == at.stream && *m <= at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+
+    #[test]
+    fn an_attempt_begins_with_its_processes() {
+        let mut log = String::new();
+        for (pid, id) in [(100, 7), (200, 8)] {
+            for rank in 0..2 {
+                log += &format!("[rank{rank}]: n1:{p}:{p} [{rank}] NCCL INFO Bootstrap : Using eth0:192.0.2.1<0>\n[rank{rank}]: NCCL version 2.20.5+cuda12.4\n", p = pid + rank);
+            }
+            for rank in 0..2 {
+                log += &format!(
+                    "[rank{rank}]: n1:{p}:{p} [{rank}] NCCL INFO comm 0x5{rank} rank {rank} nranks 2 cudaDev {rank} busId {rank} commId 0x{id} - Init START\n",
+                    p = pid + rank
+                );
+            }
+        }
+        let job = analyze_texts(&[("train.log", &log)]).job;
+        let seen: Vec<(u64, usize)> = job.runs.iter().map(|r| (r.first.at.line, r.ranks)).collect();
+        assert_eq!(seen, [(1, 2), (7, 2)]);
+    }
 }

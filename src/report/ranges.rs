@@ -1,23 +1,12 @@
 //! Numbers as people write them: `0-6,8-15`.
 
+use crate::rules::query::stretches;
 use std::fmt::Write;
 
 /// Ascending numbers as ranges. With `most` columns given, the rest is left out and the count said:
 /// `0,2,4,… (64)`.
 pub fn ranges(numbers: &[u32], most: Option<usize>) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut iter = numbers.iter().copied().peekable();
-    while let Some(first) = iter.next() {
-        let mut last = first;
-        while let Some(next) = iter.next_if(|n| *n == last || last.checked_add(1) == Some(*n)) {
-            last = next;
-        }
-        parts.push(match last - first {
-            0 => first.to_string(),
-            1 => format!("{first},{last}"),
-            _ => format!("{first}-{last}"),
-        });
-    }
+    let parts = stretches(numbers.iter().copied());
     let whole = parts.join(",");
     match most {
         Some(most) if whole.len() > most => shorten(&parts, numbers.len(), most),

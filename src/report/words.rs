@@ -64,11 +64,11 @@ pub fn headline(analysis: &Analysis) -> (&str, usize) {
 /// What the heading says when no finding does.
 fn default_title(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Healthy => "no problem found",
-        Verdict::Degraded => "it works, but not as it should",
-        Verdict::Failed => "the job failed, and no known cause fits these logs",
-        Verdict::Stalled => "the job waits, and no known cause fits these logs",
-        Verdict::Inconclusive => "these logs do not hold enough evidence",
+        Verdict::Healthy => "No problem found",
+        Verdict::Degraded => "It works, but not as it should",
+        Verdict::Failed => "The job failed, and no known cause fits these logs",
+        Verdict::Stalled => "The job waits, and no known cause fits these logs",
+        Verdict::Inconclusive => "These logs do not hold enough evidence",
     }
 }
 

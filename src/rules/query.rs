@@ -306,31 +306,31 @@ fn is_kind(kind: &str) -> bool {
     matches!(kind, "warn.unknown" | "init.version") || catalog().knows(kind)
 }
 
-/// `0-3,7` for a list of ranks.
+/// `0-3,7` for a list of ranks; at most twelve stretches.
 pub fn ranges(ranks: &[u32]) -> String {
+    const MOST: usize = 12;
     let sorted: BTreeSet<u32> = ranks.iter().copied().collect();
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for r in sorted {
-        match runs.last_mut() {
-            Some((_, end)) if end.checked_add(1) == Some(r) => *end = r,
-            _ => runs.push((r, r)),
+    let stretches = stretches(sorted);
+    let more = if stretches.len() > MOST { ",…" } else { "" };
+    format!("{}{more}", stretches[..stretches.len().min(MOST)].join(","))
+}
+
+/// Ascending numbers as stretches: `0-3`, `7`, `9,10`.
+pub fn stretches(ascending: impl IntoIterator<Item = u32>) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut iter = ascending.into_iter().peekable();
+    while let Some(first) = iter.next() {
+        let mut last = first;
+        while let Some(next) = iter.next_if(|n| *n == last || last.checked_add(1) == Some(*n)) {
+            last = next;
         }
+        parts.push(match last - first {
+            0 => first.to_string(),
+            1 => format!("{first},{last}"),
+            _ => format!("{first}-{last}"),
+        });
     }
-    let shown: Vec<String> = runs
-        .iter()
-        .take(12)
-        .map(|(a, b)| {
-            if a == b {
-                a.to_string()
-            } else if a + 1 == *b {
-                format!("{a},{b}")
-            } else {
-                format!("{a}-{b}")
-            }
-        })
-        .collect();
-    let more = if runs.len() > 12 { ",…" } else { "" };
-    format!("{}{more}", shown.join(","))
+    parts
 }
 
 /// `rank 3`, `ranks 0-3,7`, or `a process` where no rank is known.

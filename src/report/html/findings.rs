@@ -1,7 +1,7 @@
 //! Findings with their proof in its surroundings, and what to do.
 
 use super::super::context::surroundings;
-use super::super::view::{confidence, severity};
+use super::super::view::{confidence, severity, terms};
 use super::super::{Options, heads, plural, ranges};
 use super::{prose, t};
 use crate::rules::{Analysis, Evidence, Finding, Fix};
@@ -93,14 +93,14 @@ fn evidence(line: &Evidence, context: bool) -> Markup {
 }
 
 fn fix(fix: &Fix) -> Markup {
-    let terms = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)];
+    let terms: Vec<(&str, &str)> = terms(fix).collect();
     html! {
         div .fix {
             p { b { (prose(&fix.title)) } }
             @if !fix.when.is_empty() { p { "When: " (prose(&fix.when)) } }
             @if !fix.commands.is_empty() { pre .commands { @for (i, c) in fix.commands.iter().enumerate() { @if i > 0 { "\n" } (t(c)) } } }
-            @if terms.iter().any(|(_, v)| !v.is_empty()) {
-                p .quiet { @for (i, (name, value)) in terms.iter().filter(|(_, v)| !v.is_empty()).enumerate() { @if i > 0 { " · " } (name) ": " (prose(value)) } }
+            @if !terms.is_empty() {
+                p .quiet { @for (i, (name, value)) in terms.iter().enumerate() { @if i > 0 { " · " } (name) ": " (prose(value)) } }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::escape::{cell, code, fenced, prose};
 use super::fit::Block;
-use crate::report::view::{Board, Standing, attempts, common_settings, compare, confidence, facts, first_warning, message, praise, severity, shorten};
+use crate::report::view::{Board, Standing, attempts, common_settings, compare, confidence, facts, first_warning, message, praise, severity, shorten, terms};
 use crate::report::{heads, plural, ranges, stage, verdict, words};
 use crate::rules::{Analysis, Evidence, Finding, Fix, Severity, Verdict};
 use std::fmt::Write;
@@ -156,10 +156,11 @@ fn remedies(finding: &Finding) -> String {
 
 fn fix(out: &mut String, fix: &Fix) {
     let when = if fix.when.is_empty() { String::new() } else { format!(" When: {}", prose(&fix.when)) };
-    let terms = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)];
-    let terms: Vec<String> = terms.into_iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| format!("{n}: {}", prose(v))).collect();
+    let terms: Vec<String> = terms(fix).map(|(name, value)| format!("{name}: {}", prose(value))).collect();
     let terms = if terms.is_empty() { String::new() } else { format!(" ({})", terms.join("; ")) };
-    let _ = writeln!(out, "- **Fix:** {}.{when}{terms}", prose(fix.title.trim_end_matches('.')));
+    let title = prose(fix.title.trim_end_matches('.'));
+    let stop = if title.ends_with(['?', '!']) { "" } else { "." };
+    let _ = writeln!(out, "- **Fix:** {title}{stop}{when}{terms}");
     if !fix.commands.is_empty() {
         let commands: Vec<String> = fix.commands.iter().take(20).map(|c| shorten(c, MAX_LINE)).collect();
         for line in fenced("sh", &commands).lines() {
@@ -199,7 +200,13 @@ fn ranks(analysis: &Analysis, board: &Board) -> Option<Block> {
     let mut out = "\n### Ranks\n\n| ranks | stage reached | |\n|---|---|---|\n".to_owned();
     for ((standing, reached), ranks) in groups {
         let reached = reached.map_or("none", |s| stage(s, &analysis.job.versions));
-        let mark = if standing.stands_out() { format!("**{}**", standing.label()) } else { standing.label().to_owned() };
+        let mark = if standing.label() == reached {
+            String::new()
+        } else if standing.stands_out() {
+            format!("**{}**", standing.label())
+        } else {
+            standing.label().to_owned()
+        };
         let _ = writeln!(out, "| {} ({}) | {reached} | {mark} |", ranges(&ranks, Some(80)), ranks.len());
     }
     Some(Block::new("table of ranks", 6, out))

@@ -4,6 +4,7 @@
 use super::page::{Page, paint};
 use super::wrap::{columns, shorten};
 use super::{quote, tree};
+use crate::report::view::terms;
 use crate::report::{clean, plural, ranges};
 use crate::rules::{Confidence, Evidence, Finding, Fix, Severity};
 use std::io;
@@ -168,12 +169,7 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
     for command in &fix.commands {
         page.command(7, command)?;
     }
-    let says_something = |text: &str| !matches!(text.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "none needed" | "nothing");
-    let terms: Vec<String> = [("needs", &fix.needs), ("cost", &fix.cost), ("undo", &fix.undo)]
-        .into_iter()
-        .filter(|(_, text)| says_something(text))
-        .map(|(name, text)| format!("{name}: {text}"))
-        .collect();
+    let terms: Vec<String> = terms(fix).map(|(name, text)| format!("{name}: {text}")).collect();
     if terms.is_empty() {
         return Ok(());
     }

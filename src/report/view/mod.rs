@@ -17,7 +17,7 @@ pub use ranks::{Board, Place, Standing};
 pub use story::{Kind as StoryKind, Moment, Story, clock_text, first_warning, story};
 pub use transports::{Carrier, carrier, lanes};
 
-use crate::rules::{Confidence, Severity};
+use crate::rules::{Confidence, Fix, Severity};
 
 /// A severity in one word.
 pub fn severity(of: Severity) -> &'static str {
@@ -35,6 +35,12 @@ pub fn confidence(of: Confidence) -> &'static str {
         Confidence::Likely => "likely",
         Confidence::Possible => "possible",
     }
+}
+
+/// What a fix needs, costs and how it is undone, as far as that is worth a word.
+pub fn terms(fix: &Fix) -> impl Iterator<Item = (&'static str, &str)> {
+    let says_something = |text: &str| !matches!(text.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "none needed" | "nothing");
+    [("needs", fix.needs.as_str()), ("cost", fix.cost.as_str()), ("undo", fix.undo.as_str())].into_iter().filter(move |(_, text)| says_something(text))
 }
 
 /// `text` in at most `most` characters; `…` shows the cut.

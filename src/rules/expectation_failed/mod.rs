@@ -143,11 +143,9 @@ fn remedy(key: Key, wanted: &str) -> super::Fix {
     fix(title, "", &[&command], "nothing", "a restart of the job", "unset the variables")
 }
 
-/// One value for every key on which the job agrees, and the values of the hosts that differ.
-pub type Learnt = (BTreeMap<Key, Vec<String>>, BTreeMap<String, BTreeMap<Key, Vec<String>>>);
-
-/// What the logs of a good run let expect of the next one.
-pub fn expected(job: &Job) -> Learnt {
+/// What the logs of a good run let expect of the next one: one value for every key on which the job agrees, and the
+/// values of the hosts that differ.
+pub fn expected(job: &Job) -> Expectations {
     let ask = Ask::new(job);
     let mut common = BTreeMap::new();
     let mut hosts: BTreeMap<String, BTreeMap<Key, Vec<String>>> = BTreeMap::new();
@@ -165,5 +163,5 @@ pub fn expected(job: &Job) -> Learnt {
             }
         }
     }
-    (common, hosts)
+    Expectations::new(common, hosts)
 }
