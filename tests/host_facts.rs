@@ -51,7 +51,11 @@ fn facts_decide_what_the_logs_leave_open() {
             certain += 1;
             assert_eq!(got, Some((want.0.clone(), "certain".to_owned())), "{name} with its facts");
             let finding = with.findings.iter().find(|f| f.id == want.0).expect("finding");
-            let fact = finding.evidence.iter().find(|e| Path::new(&e.file).extension().is_some_and(|x| x == "txt")).unwrap_or_else(|| panic!("{name}: no fact among {:?}", finding.evidence));
+            let fact = finding
+                .evidence
+                .iter()
+                .find(|e| Path::new(&e.file).extension().is_some_and(|x| x == "txt"))
+                .unwrap_or_else(|| panic!("{name}: no fact among {:?}", finding.evidence));
             let text = std::fs::read_to_string(&fact.file).expect("facts");
             assert_eq!(text.lines().nth(usize::try_from(fact.line).expect("line") - 1), Some(fact.text.as_str()), "{name}");
         } else {
@@ -95,4 +99,27 @@ fn fixes_name_each_nodes_own_devices() {
     for (host, index) in [("lark", 3), ("wren", 5)] {
         assert!(commands.iter().any(|c| c.starts_with(&format!("export NCCL_IB_GID_INDEX={index} ")) && c.contains(&format!("on {host}:"))), "{commands:?}");
     }
+}
+
+/// The page lists every family of outputs, in the order of the table.
+#[test]
+fn the_page_lists_what_is_read() {
+    let rows: Vec<String> = ncclog::digest::FAMILIES
+        .iter()
+        .map(|f| {
+            let commands: Vec<String> = f.commands.iter().map(|c| format!("`{c}`")).collect();
+            format!("| {} | {} |", commands.join(", "), f.reads)
+        })
+        .collect();
+    let page = std::fs::read_to_string("docs/facts.md").expect("docs/facts.md");
+    let table = rows.join("\n");
+    assert!(page.contains(&table), "docs/facts.md should hold:\n{table}");
+}
+
+#[test]
+fn a_slow_link_is_noted() {
+    let text = "### ncclog-collect 1 host=vega time=2026-05-04T10:00:00Z\n### $ ibstat\nCA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: Ethernet\n### exit 0\n### $ ib_write_bw -d mlx5_0 --report_gbits\n                    RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_0\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             AVERAGE.00             AVERAGE.00             0.18\n### exit 0\n";
+    let notes = |average: &str| ncclog::analysis::analyze_texts(&[("vega.txt", &text.replace("AVERAGE", average))]).notes;
+    assert!(notes("98").iter().any(|n| n.contains("98 Gb/s over mlx5_0") && n.contains("gives 200 Gb/s")), "{:?}", notes("98"));
+    assert!(!notes("196").iter().any(|n| n.contains("reached")), "{:?}", notes("196"));
 }

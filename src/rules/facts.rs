@@ -2,6 +2,7 @@
 
 use super::finding::{Evidence, Fix};
 use super::query::Ask;
+use super::remedy::sh;
 use crate::digest::{Gid, Line};
 use crate::job::{NodeFacts, Rail};
 use std::collections::BTreeSet;
@@ -56,7 +57,7 @@ pub fn pins(ask: Ask<'_>, title: &str, when: &str) -> Option<Fix> {
     if fabric.is_empty() {
         return None;
     }
-    let commands = fabric.iter().map(|rail| format!("export {}   # on {}", assignments(&rail.exports()), rail.node.title())).collect();
+    let commands = fabric.iter().map(|rail| format!("export {}   # on {}", assignments(&rail.exports()), place(rail.node))).collect();
     Some(Fix {
         title: title.to_owned(),
         when: when.to_owned(),
@@ -67,9 +68,14 @@ pub fn pins(ask: Ask<'_>, title: &str, when: &str) -> Option<Fix> {
     })
 }
 
+/// A node as a comment behind a command names it: in one line.
+pub fn place(node: &NodeFacts) -> String {
+    node.title().replace(char::is_control, " ")
+}
+
 /// `A=1 B=2`
 fn assignments(list: &[(&'static str, String)]) -> String {
-    list.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    list.iter().map(|(name, value)| format!("{name}={}", sh(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// `index 3, ::ffff:192.0.2.7, RoCE v2 of enp1s0f0np0`

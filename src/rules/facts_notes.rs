@@ -9,7 +9,8 @@ const MOST: usize = 6;
 
 /// Adds the notes.
 pub fn write(ask: Ask<'_>, notes: &mut Vec<String>) {
-    let nodes = &ask.job.facts.nodes;
+    // A result at the end of a test is no account of a host.
+    let nodes: Vec<&NodeFacts> = ask.job.facts.nodes.iter().filter(|n| !n.facts.only_results()).collect();
     if nodes.is_empty() {
         return;
     }
@@ -17,7 +18,7 @@ pub fn write(ask: Ask<'_>, notes: &mut Vec<String>) {
     let list: Vec<String> = nodes.iter().take(MOST).map(|n| format!("{}{}", n.title(), how(n))).collect();
     let more = if nodes.len() > MOST { format!(" and {} more", nodes.len() - MOST) } else { String::new() };
     notes.push(format!("Facts of {} were read: {}{more}.", if nodes.len() == 1 { "one host".to_owned() } else { format!("{} hosts", nodes.len()) }, list.join(", ")));
-    let lost: Vec<String> = nodes.iter().filter(|n| n.host.is_none() && hosts > 0).map(NodeFacts::title).take(MOST).collect();
+    let lost: Vec<String> = nodes.iter().filter(|n| n.host.is_none() && hosts > 0).map(|n| n.title()).take(MOST).collect();
     if !lost.is_empty() {
         notes.push(format!(
             "Nothing tells which host of the job {} is, so these facts count only where it does not matter. Name the files after the hosts, or collect them with `ncclog collect`.",
@@ -28,9 +29,39 @@ pub fn write(ask: Ask<'_>, notes: &mut Vec<String>) {
     if dropped > 0 {
         notes.push(format!("{dropped} facts of hosts were beyond the bounds and not kept."));
     }
-    let only_facts = ask.procs().all(|(_, p)| !p.nccl && p.log.ledger.iter().all(|e| ["host.", "gpu."].iter().any(|k| e.kind.starts_with(k))));
+    measured(ask, notes);
+    let only_facts = ask.procs().all(|(_, p)| !p.nccl && p.log.ledger.iter().all(|e| ["host.", "gpu.", "rocm.gpu_name"].iter().any(|k| e.kind.starts_with(k))));
     if only_facts {
-        alone(nodes, notes);
+        alone(&nodes, notes);
+    }
+}
+
+/// Bandwidths far below what the link should give.
+fn measured(ask: Ask<'_>, notes: &mut Vec<String>) {
+    for node in &ask.job.facts.nodes {
+        for b in node.facts.bandwidths.iter().filter(|b| !b.device.is_empty() && b.size >= 65_536) {
+            let Some(rate) = node.rail(&b.device, None).map(|r| r.speed()).filter(|r| *r > 0) else { continue };
+            if b.gbps < rate as f64 * 0.6 {
+                notes.push(format!(
+                    "On {} {} reached {:.0} Gb/s over {}, whose port gives {rate} Gb/s: look at its MTU, the PCIe width and speed of its slot, and the queue pairs of the test (-q).",
+                    node.title(),
+                    b.tool,
+                    b.gbps,
+                    b.device
+                ));
+            }
+        }
+    }
+    let slowest = ask.job.facts.fabric().iter().map(crate::job::Rail::speed).filter(|s| *s > 0).min();
+    let test = ask.job.facts.nodes.iter().flat_map(|n| &n.facts.bandwidths).find(|b| b.device.is_empty());
+    if let (Some(rate), Some(test)) = (slowest, test)
+        && ask.multi_node()
+        && test.gbps < rate as f64 * 0.2
+    {
+        notes.push(format!(
+            "The test's average bus bandwidth is {:.1} Gb/s where one port of the fabric gives {rate} Gb/s; averages over small messages are low, so look at the largest.",
+            test.gbps
+        ));
     }
 }
 
@@ -46,7 +77,7 @@ fn how(node: &NodeFacts) -> &'static str {
 }
 
 /// Facts without a log prove no cause; what stands out is said, and what would decide.
-fn alone(nodes: &[NodeFacts], notes: &mut Vec<String>) {
+fn alone(nodes: &[&NodeFacts], notes: &mut Vec<String>) {
     for node in nodes {
         let down: Vec<&str> = node.rails().iter().filter(|r| r.is_up() == Some(false)).map(|r| r.hca).collect();
         // Spare ports are often down; that all are is worth a word.
@@ -55,7 +86,7 @@ fn alone(nodes: &[NodeFacts], notes: &mut Vec<String>) {
         }
     }
     let mtus: std::collections::BTreeSet<u32> =
-        nodes.iter().flat_map(NodeFacts::rails).filter(|r| r.is_up() == Some(true)).filter_map(|r| r.port.active_mtu.as_ref()).map(|m| m.value).collect();
+        nodes.iter().flat_map(|n| n.rails()).filter(|r| r.is_up() == Some(true)).filter_map(|r| r.port.active_mtu.as_ref()).map(|m| m.value).collect();
     if mtus.len() > 1 {
         notes.push(format!("The active RDMA ports have different MTUs ({}).", mtus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")));
     }

@@ -29,6 +29,13 @@ impl HostFacts {
         *self == Self { host: self.host.clone(), naming: self.naming, time: self.time.clone(), ..Self::default() }
     }
 
+    /// Nothing is known but what a test measured.
+    pub fn only_results(&self) -> bool {
+        let mut rest = self.clone();
+        rest.bandwidths.clear();
+        rest.is_empty()
+    }
+
     /// An interface by name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|i| i.name == name)

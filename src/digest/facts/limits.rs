@@ -8,7 +8,7 @@ use super::reader::Scene;
 pub const LIMITS: Family = Family {
     commands: &["ulimit -a", "ulimit -l", "cat /proc/self/limits"],
     reads: "How much memory a process may lock, and how many files it may open.",
-    starts: &["max", "Max", "open"],
+    starts: &["max", "Max", "open", "locked", "nofiles(descriptors)", "-l:", "-n:"],
     read: limits,
 };
 
@@ -26,9 +26,10 @@ fn limits(scene: &mut Scene<'_>) -> bool {
     let words = scene.words.as_slice();
     // `ulimit -a` counts in kB, /proc in bytes.
     let (memlock, nofile) = match words {
-        ["max", "locked", "memory", .., value] => (limit(value, 1024), None),
+        // bash; dash; zsh and busybox.
+        ["max", "locked", "memory", .., value] | ["locked", "memory(kbytes)", value] | ["-l:", .., value] => (limit(value, 1024), None),
         ["Max", "locked", "memory", soft, ..] => (limit(soft, 1), None),
-        ["open", "files", .., value] => (None, limit(value, 1)),
+        ["open", "files", .., value] | ["nofiles(descriptors)", value] | ["-n:", .., value] => (None, limit(value, 1)),
         ["Max", "open", "files", soft, ..] => (None, limit(soft, 1)),
         [value] if scene.memo.command.ends_with("ulimit -l") => (limit(value, 1024), None),
         [value] if scene.memo.command.ends_with("ulimit -n") => (None, limit(value, 1)),
@@ -80,6 +81,8 @@ mod tests {
             ("max locked memory       (kbytes, -l) unlimited\n", Limit::Unlimited),
             ("Max locked memory         8388608              8388608              bytes     \n", Limit::Value(8 << 20)),
             ("$ ulimit -l\n64\n", Limit::Value(64 << 10)),
+            ("locked memory(kbytes)        8192\n", Limit::Value(8 << 20)),
+            ("-l: locked-in-memory size (kbytes)  unlimited\n", Limit::Unlimited),
         ] {
             assert_eq!(one(text).memlock.map(|m| m.value), Some(want), "{text}");
         }

@@ -65,3 +65,18 @@ pub static FAMILIES: &[&Family] = &[
     &rocm::VULKAN,
     &bandwidth::PERFTEST,
 ];
+
+/// The family that would read a line, given the context that it needs: for explanations.
+pub fn family_of(line: &str) -> Option<&'static Family> {
+    let text = line.trim();
+    if text.len() > gate::MAX_FACT_LINE || !gate(text.as_bytes()) {
+        return None;
+    }
+    let at = Line::default();
+    FAMILIES.iter().copied().find(|family| {
+        let mut host = HostFacts::default();
+        let mut memo = reader::Memo { hca: "hca".to_owned(), port: 1, interface: "if".to_owned(), ..reader::Memo::default() };
+        let mut scene = Scene { text, words: text.split_whitespace().take(64).collect(), at: &at, memo: &mut memo, host: &mut host };
+        (family.read)(&mut scene)
+    })
+}

@@ -1,6 +1,7 @@
 //! Files below `/sys/class/infiniband`, dumped in any of the usual ways.
 
 use super::Family;
+use super::ip::interface;
 use super::model::{Fact, Gid};
 use super::reader::Scene;
 use super::verbs::{device, kind, layer, physical, rate, state};
@@ -77,10 +78,11 @@ fn answer(scene: &mut Scene<'_>) -> bool {
     if let Some(rest) = path.strip_prefix("/sys/class/infiniband/")
         && let Some(hca) = rest.trim_end_matches('/').strip_suffix("/device/net")
         && scene.words.len() == 1
+        && let Some(name) = interface(scene.text)
         && let Some(hca) = device(hca)
     {
         if let Some(port) = scene.host.port_mut(hca, 1, scene.at) {
-            port.netdev = Some(Fact::new(scene.text.to_owned(), scene.at));
+            port.netdev = Some(Fact::new(name.to_owned(), scene.at));
         }
         scene.memo.paths.pop_front();
         return true;
@@ -104,7 +106,7 @@ fn row(scene: &mut Scene<'_>) -> Option<()> {
         Some((before.rsplit('/').next()?.to_owned(), after.split('/').next()?.parse().ok()?))
     })?;
     let (hca, port) = (device(&path.0)?, path.1);
-    let netdev = rest.get(2).map_or(String::new(), |n| (*n).to_owned());
+    let netdev = rest.get(2).and_then(|n| interface(n)).unwrap_or_default().to_owned();
     if !gid.is_unspecified() {
         scene.host.add_gid(hca, port, Gid { index, gid, kind: Some(version), netdev: netdev.clone(), at: scene.at.clone() });
     }
@@ -126,7 +128,7 @@ fn take(scene: &mut Scene<'_>, place: &Place<'_>, value: &str) -> bool {
                 Err(_) => return false,
             },
             "gid_attrs/types" => gid.kind = kind(value),
-            "gid_attrs/ndevs" if value.len() <= 15 && !value.contains(' ') => value.clone_into(&mut gid.netdev),
+            "gid_attrs/ndevs" => interface(value).unwrap_or_default().clone_into(&mut gid.netdev),
             _ => return false,
         }
         let netdev = gid.netdev.clone();

@@ -4,6 +4,7 @@ use super::facts::Facts;
 use super::host;
 use super::reading::{Fault, Reading};
 use crate::job::Rail;
+use crate::rules::facts as hostfacts;
 use crate::rules::finding::Fix;
 use crate::rules::ib::{self, Layer};
 use crate::rules::remedy::sh;
@@ -60,7 +61,7 @@ fn own_index(ends: &[Rail<'_>]) -> Option<Fix> {
     for rail in ends {
         let Some(((name, value), gid)) = rail.gid_export().zip(rail.gid()) else { continue };
         if seen.insert((rail.node.title(), value.clone())) {
-            commands.push(format!("export {name}={value}   # on {}: {}, {}", rail.node.title(), rail.hca, gid.gid));
+            commands.push(format!("export {name}={value}   # on {}: {}, {}", hostfacts::place(rail.node), rail.hca, gid.gid));
         }
     }
     let nodes: BTreeSet<String> = seen.iter().map(|(node, _)| node.clone()).collect();
@@ -82,7 +83,7 @@ fn own_mtu(ends: &[Rail<'_>]) -> Option<Fix> {
         .filter(|r| r.interface.and_then(|i| i.mtu.as_ref()).is_none_or(|m| m.value < 9000))
         .filter_map(|r| {
             let now = r.interface.and_then(|i| i.mtu.as_ref()).map_or(String::new(), |m| format!(", now {}", m.value));
-            Some(format!("sudo ip link set {} mtu 9000   # on {}{now}", r.netdev()?, r.node.title()))
+            Some(format!("sudo ip link set {} mtu 9000   # on {}{now}", sh(r.netdev()?), hostfacts::place(r.node)))
         })
         .collect();
     let base = mtu("HCA");
@@ -94,9 +95,9 @@ fn link(ends: &[Rail<'_>]) -> Fix {
     let commands = down
         .iter()
         .flat_map(|r| {
-            let place = r.node.title();
-            let up = r.netdev().map(|n| format!("sudo ip link set {n} up; ethtool {n} | grep -e Speed -e Link   # on {place}"));
-            up.into_iter().chain([format!("rdma link show {}/{}   # on {place}: ACTIVE and LINK_UP", r.hca, r.port.number)])
+            let place = hostfacts::place(r.node);
+            let up = r.netdev().map(|n| format!("sudo ip link set {0} up; ethtool {0} | grep -e Speed -e Link   # on {place}", sh(n)));
+            up.into_iter().chain([format!("rdma link show {}/{}   # on {place}: ACTIVE and LINK_UP", sh(r.hca), r.port.number)])
         })
         .collect();
     Fix {
@@ -113,8 +114,10 @@ fn address(ends: &[Rail<'_>]) -> Fix {
     let bare: Vec<&Rail<'_>> = ends.iter().filter(|r| r.gid().is_none()).collect();
     let commands = bare
         .iter()
-        .map(|r| format!("sudo ip addr add $ADDRESS_ON_THE_FABRIC/$PREFIX dev {}   # on {}; then make it persistent", r.netdev().unwrap_or("$INTERFACE"), r.node.title()))
-        .chain(bare.iter().map(|r| format!("show_gids {}   # a row v2 with that address must appear", r.hca)))
+        .map(|r| {
+            format!("sudo ip addr add $ADDRESS_ON_THE_FABRIC/$PREFIX dev {}   # on {}; then make it persistent", sh(r.netdev().unwrap_or("INTERFACE")), hostfacts::place(r.node))
+        })
+        .chain(bare.iter().map(|r| format!("show_gids {}   # a row v2 with that address must appear", sh(r.hca))))
         .collect();
     Fix {
         title: "Give the fabric's interface an IPv4 address".to_owned(),

@@ -78,8 +78,8 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
 fn ports(ask: Ask<'_>) -> Vec<String> {
     let down = facts::rails(ask).into_iter().filter(|r| r.is_up() == Some(false)).take(8);
     down.map(|r| match r.netdev() {
-        Some(interface) => format!("sudo ip link set {interface} up; ethtool {interface} | grep -e Speed -e Link   # {} on {}", r.hca, r.node.title()),
-        None => format!("rdma link show {}/{}   # on {}: ACTIVE and LINK_UP", r.hca, r.port.number, r.node.title()),
+        Some(interface) => format!("sudo ip link set {0} up; ethtool {0} | grep -e Speed -e Link   # {1} on {2}", sh(interface), r.hca, facts::place(r.node)),
+        None => format!("rdma link show {}/{}   # on {}: ACTIVE and LINK_UP", sh(r.hca), r.port.number, facts::place(r.node)),
     })
     .collect()
 }
@@ -88,8 +88,13 @@ fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
     let names = network::wanted(value);
     let interface = names.iter().find(|n| network::is_interface(n));
     let seen = network::seen_devices(ask);
-    let own: Vec<String> =
-        ask.job.facts.fabric().iter().map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", r.hca, r.port.number, r.node.title(), r.netdev().unwrap_or("?"))).collect();
+    let own: Vec<String> = ask
+        .job
+        .facts
+        .fabric()
+        .iter()
+        .map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", sh(r.hca), r.port.number, facts::place(r.node), r.netdev().unwrap_or("?")))
+        .collect();
     if !own.is_empty() {
         return own;
     }
