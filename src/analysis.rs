@@ -5,15 +5,19 @@
 //! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
 
 mod digests;
+mod parse;
+mod redacted;
 mod refine;
+mod walk;
 
-use crate::digest::{Digest, Folder, Parsed, disk, map, map_with, name_apart};
+use crate::digest::{Digest, Folder, Memory, disk, map_with, name_apart};
 use crate::event::UserPatterns;
 use crate::expect::Expectations;
-use crate::input::{self, Block, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
+use crate::input::{self, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
 use crate::job::{Job, Vantage};
 use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
+use parse::{Done, Parser, Slot, Task};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -22,6 +26,7 @@ use std::sync::{Arc, Mutex};
 pub use crate::input::Problem;
 use digests::Found;
 pub use digests::{Reading, merge, read};
+pub use redacted::{RedactedContext, all_evidence, redact_analysis, redact_digest};
 
 /// What to analyse and how.
 #[derive(Debug, Clone, Default)]
@@ -140,7 +145,7 @@ pub fn analyze_bytes(texts: &[(&str, &[u8])]) -> Analysis {
     let mut digest = Digest::default();
     for (i, (name, text)) in texts.iter().enumerate() {
         let arena = Bump::new();
-        let parsed = map(text, &arena);
+        let parsed = map_with(text, &arena, None, Some(&mut Memory::default()));
         let mut folder = Folder::new(i as u32, (*name).to_owned());
         let bytes = text.len() as u64;
         folder.fold(&parsed, Span { offset: 0, bytes, open_end: text.last().is_some_and(|b| *b != b'\n'), closes_open_line: false });
@@ -183,40 +188,15 @@ fn fold_all(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Found>, 
     let resolved = input::resolve(&options.inputs);
     let mut feed = Feed::new(resolved.sources, options, progress);
     feed.problems = resolved.problems;
-    feed.patterns = options.patterns();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     match pool {
-        Ok(pool) => pool.install(|| feed.run()),
-        Err(_) => feed.run(),
+        Ok(pool) => pool.install(|| feed.finish()),
+        Err(_) => feed.finish(),
     }
-    feed.finish()
 }
 
 /// Blocks of pipes and compressed files that wait to be parsed.
 const WAITING: usize = 4;
-
-/// A buffer with the arena of its records.
-#[derive(Default)]
-struct Slot {
-    buffer: Vec<u8>,
-    arena: Bump,
-    task: Option<Task>,
-}
-
-enum Task {
-    /// To be read by the worker.
-    Read { stream: usize, block: Block },
-    /// Already in the buffer.
-    Ready { stream: usize, span: Span },
-}
-
-/// A parsed block and its place.
-struct Done<'a> {
-    stream: usize,
-    span: Span,
-    parsed: Parsed<'a>,
-    error: Option<io::Error>,
-}
 
 /// Streams that one running reader fills: an archive fills several in turn.
 struct Pumping {
@@ -244,12 +224,11 @@ struct Feed<'p> {
     digests: Vec<Found>,
     problems: Vec<Problem>,
     block_size: usize,
-    progress: &'p dyn Progress,
-    patterns: Option<&'p UserPatterns>,
+    parser: Parser<'p>,
 }
 
 impl<'p> Feed<'p> {
-    fn new(sources: Vec<Source>, options: &Options, progress: &'p dyn Progress) -> Self {
+    fn new(sources: Vec<Source>, options: &'p Options, progress: &'p dyn Progress) -> Self {
         let total = sources.iter().map(|s| if let Source::File(p) = s { p.metadata().map_or(0, |m| m.len()) } else { 0 }).sum();
         progress.total(total);
         let block_size = if options.block_size == 0 { input::BLOCK_SIZE } else { options.block_size };
@@ -265,8 +244,7 @@ impl<'p> Feed<'p> {
             digests: Vec::new(),
             problems: Vec::new(),
             block_size,
-            progress,
-            patterns: None,
+            parser: Parser::new(progress, options.patterns()),
         }
     }
 
@@ -275,15 +253,15 @@ impl<'p> Feed<'p> {
         let mut banks: [Vec<Slot>; 2] = std::array::from_fn(|_| (0..slots).map(|_| Slot::default()).collect());
         let [a, b] = &mut banks;
         self.fill(a);
-        let mut done = parse(a, self.progress, self.patterns);
+        let mut done = self.parser.parse(a);
         loop {
             self.fill(b);
-            let ((), next) = rayon::join(|| fold(&self.folders, done), || parse(b, self.progress, self.patterns));
+            let ((), next) = rayon::join(|| fold(&self.folders, done), || self.parser.parse(b));
             if next.is_empty() {
                 break;
             }
             self.fill(a);
-            let ((), next) = rayon::join(|| fold(&self.folders, next), || parse(a, self.progress, self.patterns));
+            let ((), next) = rayon::join(|| fold(&self.folders, next), || self.parser.parse(a));
             if next.is_empty() {
                 break;
             }
@@ -384,7 +362,7 @@ impl<'p> Feed<'p> {
         }
         let len = meta.len();
         if disk::is_digest(&head) {
-            self.progress.advance(len);
+            self.parser.progress().advance(len);
             self.digests.push(Found::file(path, name));
             return Ok(());
         }
@@ -423,11 +401,14 @@ impl<'p> Feed<'p> {
         self.problems.push(Problem { path: info.path.clone(), text });
     }
 
-    fn finish(self) -> (Digest, Vec<Found>, Vec<Problem>) {
-        let mut digest = Digest { patterns: self.patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
+    /// Reads everything.
+    fn finish(mut self) -> (Digest, Vec<Found>, Vec<Problem>) {
+        self.run();
+        let mut digest = Digest { patterns: self.parser.patterns().map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
-        for (i, folder) in self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().enumerate() {
-            let (mut info, processes) = folder.finish(self.bytes[i]);
+        let folders = self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let finished: Vec<_> = folders.into_par_iter().zip(&self.bytes).map(|(folder, bytes)| folder.finish(*bytes)).collect();
+        for (i, (mut info, processes)) in finished.into_iter().enumerate() {
             if self.binary[i] && info.events == 0 {
                 info.problem = Some("is no text and holds no log line; name the log file itself".to_owned());
             }
@@ -453,24 +434,6 @@ fn fold(folders: &Mutex<Vec<Folder>>, done: Vec<Done<'_>>) {
             folder.info.problem = Some(format!("could not be read around byte {} ({error}); the rest was analysed", block.span.offset));
         }
     }
-}
-
-/// Reads and parses the slots that have a task, in parallel; the result is in their order.
-fn parse<'a>(slots: &'a mut [Slot], progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Vec<Done<'a>> {
-    slots.par_iter_mut().filter_map(|slot| parse_slot(slot, progress, patterns)).collect()
-}
-
-fn parse_slot<'a>(slot: &'a mut Slot, progress: &dyn Progress, patterns: Option<&UserPatterns>) -> Option<Done<'a>> {
-    let (stream, range, span, error) = match slot.task.take()? {
-        Task::Read { stream, block } => match input::read_block(&block, &mut slot.buffer) {
-            Ok((range, span)) => (stream, range, span, None),
-            Err(error) => (stream, 0..0, Span { offset: block.start(), bytes: 0, open_end: false, closes_open_line: false }, Some(error)),
-        },
-        Task::Ready { stream, span } => (stream, 0..slot.buffer.len(), span, None),
-    };
-    progress.advance(span.bytes);
-    let parsed = map_with(&slot.buffer[range], &slot.arena, patterns);
-    Some(Done { stream, span, parsed, error })
 }
 
 /// More than a tenth of the first bytes are control bytes that no log holds.

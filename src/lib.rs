@@ -46,8 +46,12 @@ pub mod follow;
 #[doc(hidden)]
 pub mod input;
 pub mod job;
+#[doc(hidden)]
+pub mod lang;
 pub mod line;
 mod log;
+#[doc(hidden)]
+pub mod redact;
 pub mod report;
 pub mod rules;
 #[doc(hidden)]

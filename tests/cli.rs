@@ -379,3 +379,39 @@ fn readme_and_docs_show_the_real_output() {
         }
     }
 }
+
+#[test]
+fn explanations_speak_chinese_where_asked_or_by_locale() {
+    let explain = |arguments: &[&str], locale: &[(&str, &str)]| {
+        let mut command = ncclog();
+        for name in ["LC_ALL", "LC_MESSAGES", "LANG"] {
+            command.env_remove(name);
+        }
+        let output = run(command.args(arguments).envs(locale.iter().copied()));
+        assert_eq!(code(&output), 0);
+        (out(&output), err(&output))
+    };
+    let (english, _) = explain(&["explain", "tcp-fallback"], &[("LANG", "C.UTF-8")]);
+    let (chinese, said) = explain(&["explain", "tcp-fallback", "--lang", "zh"], &[]);
+    assert!(chinese.contains("## 如何修复") && said.is_empty(), "{chinese}");
+    assert_eq!(explain(&["explain", "tcp-fallback"], &[("LANG", "zh_CN.UTF-8")]).0, chinese);
+    assert_eq!(explain(&["explain", "tcp-fallback"], &[("LANG", "zh_CN.UTF-8"), ("LC_ALL", "en_US.UTF-8")]).0, english);
+    assert_eq!(explain(&["explain", "tcp-fallback", "--lang", "en"], &[("LC_ALL", "zh_CN.UTF-8")]).0, english, "the option wins");
+    let (untranslated, said) = explain(&["explain", "gpu-oom", "--lang", "zh"], &[]);
+    assert!(untranslated.contains("# A GPU ran out of memory") && said.contains("以下为英文"), "{said}");
+    assert!(explain(&["explain"], &[("LC_MESSAGES", "zh_CN.UTF-8")]).0.contains("两个 rank 用了同一块 GPU。"));
+    let (tree, _) = explain(&["explain", "--tree", "--lang", "zh"], &[]);
+    assert!(tree.contains("检查： nvidia-smi topo -m") && tree.contains("q-p2p-nvidia-or-amd-r9700"), "{tree}");
+}
+
+#[test]
+fn a_report_says_in_chinese_what_each_cause_is() {
+    let folder = root().join("fixtures/tcp-container-without-infiniband");
+    let english = out(&run(ncclog().env("LC_ALL", "C").arg(&folder)));
+    let chinese = out(&run(ncclog().arg(&folder).args(["--lang", "zh"])));
+    assert!(chinese.contains("中文： 节点之间走 TCP 而不是 RDMA 交换数据。\n   详解： `ncclog explain tcp-fallback --lang zh`\n"), "{chinese}");
+    let without: Vec<&str> = chinese.lines().filter(|l| !l.contains("中文： ") && !l.contains("详解： ")).collect();
+    assert_eq!(without, english.lines().collect::<Vec<_>>(), "everything else stays as it is");
+    let json = |lang: &str| out(&run(ncclog().arg(&folder).args(["--format", "json", "--lang", lang])));
+    assert_eq!(json("zh"), json("en"));
+}

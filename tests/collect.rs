@@ -138,7 +138,8 @@ fn a_hanging_command_costs_its_time_only() {
     for shell in shells() {
         assert_eq!(section(&host.script(shell, &["--timeout", "1s"]), "ibstat"), wanted, "{shell}");
     }
-    assert!(start.elapsed() < Duration::from_secs(20));
+    // A busy machine is slow; a hanging one would take a minute for each.
+    assert!(start.elapsed() < Duration::from_secs(55));
     assert!(living("61").is_empty(), "a sleep was left behind");
 }
 
@@ -152,13 +153,13 @@ fn living(seconds: &str) -> Vec<PathBuf> {
 fn interrupted(mut command: Plain, seconds: &str) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let start = Instant::now();
-    while living(seconds).is_empty() && start.elapsed() < Duration::from_secs(20) {
+    while living(seconds).is_empty() && start.elapsed() < Duration::from_secs(40) {
         thread::sleep(Duration::from_millis(20));
     }
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     let output = child.wait_with_output().expect("it ends");
-    assert!(start.elapsed() < Duration::from_secs(25));
+    assert!(start.elapsed() < Duration::from_secs(55));
     thread::sleep(Duration::from_millis(100));
     assert!(living(seconds).is_empty(), "a child was left behind");
     output
@@ -231,6 +232,23 @@ fn a_full_disk_ends_it() {
     let full = host.ncclog(&["-o", "/dev/full"]);
     assert_eq!(full.status.code(), Some(2));
     assert!(text(&full.stderr).contains("/dev/full: cannot be written"), "{full:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let host = Host::new(FAKES);
+    let mut child =
+        Plain::new(env!("CARGO_BIN_EXE_ncclog")).arg("collect").env("PATH", host.search_path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_limit_that_is_no_number_is_told() {
+    let host = Host::new(&[]);
+    let text = host.ncclog(&["--script"]).stdout;
+    let output = Command::new("sh").env("PATH", host.search_path()).env("NCCLOG_TIMEOUT", "soon").write_stdin(text).output().expect("the shell runs");
+    assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{output:?}");
 }
 
 #[test]

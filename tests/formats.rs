@@ -4,7 +4,7 @@
 mod support;
 
 use ncclog::analysis::{Options as Inputs, Silent, analyze, analyze_bytes};
-use ncclog::report::{Format, MAX_CHARACTERS, Options, Template, write};
+use ncclog::report::{Format, FromFiles, MAX_CHARACTERS, Options, Template, write};
 use ncclog::rules::{Analysis, Confidence, Finding, Severity, Verdict};
 use serde_json::Value;
 use support::{analysis, cluster, empty, evidence, healthy, tcp_fallback};
@@ -47,7 +47,7 @@ fn markdown_of_fixtures() {
 #[test]
 fn html_of_fixtures() {
     for name in ["missing-rank-7-of-8-wait", "slow-intra-node-p2p-disabled-by-env"] {
-        let page = text(Format::Html, &fixture(name), &Options { context: true, ..Options::default() });
+        let page = text(Format::Html, &fixture(name), &Options { context: Some(&FromFiles), ..Options::default() });
         insta::assert_snapshot!(format!("html_{name}"), body(&page));
     }
 }

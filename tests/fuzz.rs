@@ -1,9 +1,21 @@
-//! Fuzz targets, by bolero on stable Rust: a short run as tests, long ones with `cargo bolero test NAME`.
+//! Fuzz targets, by bolero on stable Rust: a short run as tests; `NCCLOG_FUZZ_SECONDS=600 cargo test --release --test fuzz`
+//! runs each of them that long.
 
 use bumpalo::Bump;
 use ncclog::analysis::{Options, Silent, analyze, analyze_bytes};
 use ncclog::{event, line};
 use std::io::Read;
+use std::time::Duration;
+
+/// So many rounds, or as long as the environment asks for.
+macro_rules! fuzz {
+    ($rounds:literal, $body:expr) => {
+        match std::env::var("NCCLOG_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()) {
+            Some(seconds) => bolero::check!().with_test_time(Duration::from_secs(seconds)).for_each($body),
+            None => bolero::check!().with_iterations($rounds).for_each($body),
+        }
+    };
+}
 
 /// Pieces that reach deeper than noise.
 const PIECES: [&str; 14] = [
@@ -30,7 +42,7 @@ fn text(noise: &[u8]) -> Vec<u8> {
 
 #[test]
 fn lines() {
-    bolero::check!().with_iterations(3000).for_each(|noise: &[u8]| {
+    fuzz!(3000, |noise: &[u8]| {
         let text = text(noise);
         let arena = Bump::new();
         let newlines = line::records(&text, &arena, |record| assert!(record.text.len() <= line::MAX_LINE * 2));
@@ -40,13 +52,13 @@ fn lines() {
 
 #[test]
 fn events() {
-    bolero::check!().with_iterations(3000).for_each(|noise: &[u8]| {
+    fuzz!(3000, |noise: &[u8]| {
         let text = text(noise);
         let arena = Bump::new();
         line::records(&text, &arena, |record| {
             let _ = event::parse(&record);
         });
-        if let Some((call, len)) = event::quick_collective(&text, &mut event::Tails::default()) {
+        if let Some((call, len)) = event::quick_collective(&text, 0, &mut event::Tails::default()) {
             assert_eq!(event::parse_collective(&text[..len]), Some(call));
         }
     });
@@ -55,7 +67,7 @@ fn events() {
 #[test]
 fn decoders() {
     const MAGIC: [&[u8]; 5] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh91AY&SY", b"\x04\x22\x4d\x18"];
-    bolero::check!().with_iterations(1000).for_each(|noise: &[u8]| {
+    fuzz!(1000, |noise: &[u8]| {
         let Some((first, rest)) = noise.split_first() else { return };
         let bytes = [MAGIC[*first as usize % MAGIC.len()], rest].concat();
         if let Ok(decoded) = ncclog::input::decoder(ncclog::input::sniff(&bytes), Box::new(bytes.as_slice())) {
@@ -66,7 +78,7 @@ fn decoders() {
 
 #[test]
 fn whole() {
-    bolero::check!().with_iterations(300).for_each(|noise: &[u8]| {
+    fuzz!(300, |noise: &[u8]| {
         let text = text(noise);
         let (front, back) = text.split_at(text.len() / 2);
         let analysis = analyze_bytes(&[("a.log", front), ("b.log", back)]);
@@ -80,7 +92,7 @@ fn whole() {
 fn files() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let path = dir.path().join("log");
-    bolero::check!().with_iterations(100).for_each(|noise: &[u8]| {
+    fuzz!(100, |noise: &[u8]| {
         std::fs::write(&path, text(noise)).expect("writable");
         analyze(&Options { inputs: vec![path.display().to_string()], threads: 1, block_size: 37, max_bytes: 1 << 20, ..Options::default() }, &Silent);
     });

@@ -5,7 +5,7 @@ use super::output::{self, report_options};
 use super::progress::Bar;
 use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
-use crate::report::{self, Format};
+use crate::report::{self, Context, Format, FromFiles};
 use crate::rules;
 use anyhow::{Result, anyhow, bail};
 use clap::{ColorChoice, CommandFactory};
@@ -26,6 +26,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     for name in &args.why_not {
         super::explain::find(name)?;
     }
+    let redaction = args.redact.start(args.template.is_some())?;
     let user = args.config.load()?;
     let expect = expectations(&args.expect, &args.config)?;
     let bar = Bar::new(args.quiet);
@@ -41,6 +42,12 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     let context = analysis.job.streams.iter().all(|s| s.from.is_empty());
     if let Some(path) = target {
         output::check_not_input(path, analysis.job.streams.iter().filter(|s| s.from.is_empty()).map(|s| s.path.as_str()))?;
+    }
+    let redacted = redaction.map(|r| r.report(&mut analysis)).transpose()?;
+    let around = redacted.as_ref().map(|r| r.context(&analysis));
+    let files: &dyn Context = around.as_ref().map_or(&FromFiles, |c| c);
+    let context = context.then_some(files);
+    if let Some(path) = target {
         let options = options(args, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
         output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
@@ -70,8 +77,8 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
 }
 
 /// What only `analyze` asks of a report.
-fn options(args: &AnalyzeArgs, context: bool, plain: report::Options) -> report::Options {
-    report::Options { tree: args.tree, template: args.template, context, ..plain }
+fn options<'a>(args: &AnalyzeArgs, context: Option<&'a dyn Context>, plain: report::Options<'a>) -> report::Options<'a> {
+    report::Options { tree: args.tree, template: args.template, context, lang: args.lang.get(), ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

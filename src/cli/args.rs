@@ -9,7 +9,9 @@ use super::expect::{self, ExpectArgs};
 use super::fix::{self, FixArgs};
 use super::follow::{self, FollowArgs};
 use super::packaging::{self, CompletionsArgs, ManArgs};
+use super::redact::{self, RedactArg, RedactArgs};
 use crate::config;
+use crate::lang::Lang;
 use crate::report::{Format, Template};
 use crate::rules::User;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
@@ -93,6 +95,9 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Replace names, addresses and secrets in logs, so that they can be shared
+    #[command(before_help = redact::EXAMPLES, after_help = redact::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Redact(RedactArgs),
     /// Read the facts of this host that decide what logs cannot
     #[command(before_help = collect::EXAMPLES, after_help = collect::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Collect(CollectArgs),
@@ -133,6 +138,9 @@ pub struct AnalyzeArgs {
     /// What must hold
     #[command(flatten)]
     pub expect: ExpectArg,
+    /// What may be shown
+    #[command(flatten)]
+    pub redact: RedactArg,
     /// Print only the verdict, its proof and what to do next
     #[arg(long, short)]
     pub quiet: bool,
@@ -157,6 +165,9 @@ pub struct AnalyzeArgs {
     /// Columns of the text report instead of the terminal's
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=1000))]
     pub width: Option<u16>,
+    /// Language
+    #[command(flatten)]
+    pub lang: LangArg,
     /// Colours
     #[command(flatten)]
     pub color: ColorArg,
@@ -194,6 +205,9 @@ pub struct ExplainArgs {
     /// Name of a cause; none lists them
     #[arg(value_name = "CAUSE", conflicts_with = "line")]
     pub cause: Option<String>,
+    /// Language
+    #[command(flatten)]
+    pub lang: LangArg,
     /// The decision tree of the founding causes, with the commands that decide
     #[arg(long, conflicts_with_all = ["cause", "line"])]
     pub tree: bool,
@@ -225,6 +239,21 @@ impl ConfigArgs {
     /// The configuration that is in force, if there is one.
     pub fn path(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| if self.no_config { None } else { config::discover() })
+    }
+}
+
+/// `--lang`, the same everywhere.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct LangArg {
+    /// Language of explanations: en, zh (Simplified Chinese); else that of LC_ALL, LC_MESSAGES or LANG
+    #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
+    pub lang: Option<Lang>,
+}
+
+impl LangArg {
+    /// The language that was asked for, else that of the environment.
+    pub fn get(self) -> Lang {
+        self.lang.unwrap_or_else(Lang::of_environment)
     }
 }
 

@@ -66,8 +66,13 @@ pub fn run(args: &CollectArgs) -> Result<u8> {
         check_replaceable(path)?;
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed)).map_err(|e| anyhow!("signals cannot be caught ({e})"))?;
+    let asked = Arc::new(AtomicBool::new(false));
+    let handler = (Arc::clone(&stop), Arc::clone(&asked));
+    let on_signal = move || {
+        handler.0.store(true, Ordering::Relaxed);
+        handler.1.store(true, Ordering::Relaxed);
+    };
+    ctrlc::set_handler(on_signal).map_err(|e| anyhow!("signals cannot be caught ({e})"))?;
     let mut told = Told::default();
     let mut write = |out: &mut dyn Write| {
         writeln!(out, "{}", header(&host, SystemTime::now(), rustix::process::geteuid().is_root()))?;
@@ -81,7 +86,8 @@ pub fn run(args: &CollectArgs) -> Result<u8> {
         None => to_stdout(false, &mut write)?,
     }
     told.summary(target.as_deref(), args.timeout);
-    if stop.load(Ordering::Relaxed) {
+    // A reader that went away stops the commands as well, and is no failure.
+    if asked.load(Ordering::Relaxed) {
         complain("was stopped; what had been read by then is written");
         return Ok(exit::TROUBLE);
     }

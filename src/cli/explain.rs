@@ -2,7 +2,8 @@
 
 use super::args::ExplainArgs;
 use super::output::{terminal_width, to_stdout, use_color};
-use super::{exit, explain_line, nearest};
+use super::{complain, exit, explain_line, nearest};
+use crate::lang::{self, Lang};
 use crate::report::{self, DEFAULT_WIDTH, PROSE_WIDTH, wrap};
 use crate::rules::{Cause, causes};
 use anstyle::{AnsiColor, Style};
@@ -26,17 +27,22 @@ pub fn run(args: &ExplainArgs) -> Result<u8> {
     }
     let width = terminal_width().unwrap_or(DEFAULT_WIDTH).min(PROSE_WIDTH);
     if args.tree {
-        to_stdout(color, |out| report::tree(out, width, color))?;
+        to_stdout(color, |out| report::tree(out, width, color, args.lang.get()))?;
         return Ok(exit::OK);
     }
     let causes: Vec<&'static Cause> = causes().collect();
     match &args.cause {
         None => {
-            to_stdout(color, |out| list(&causes, out, width, color))?;
+            to_stdout(color, |out| list(&causes, out, width, color, args.lang.get()))?;
         }
         Some(name) => {
             let cause = find_in(&causes, name)?;
-            to_stdout(color, |out| markdown(cause.explanation, out, color))?;
+            let lang = args.lang.get();
+            let translated = lang::explanation(lang, cause.id);
+            if translated.is_none() && args.lang.lang == Some(Lang::Zh) {
+                complain(&format!("{} 还没有中文说明，以下为英文", cause.id));
+            }
+            to_stdout(color, |out| markdown(translated.unwrap_or(cause.explanation), out, color))?;
         }
     }
     Ok(exit::OK)
@@ -58,11 +64,11 @@ fn find_in(causes: &[&'static Cause], name: &str) -> Result<&'static Cause> {
     }
 }
 
-fn list(causes: &[&Cause], out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+fn list(causes: &[&Cause], out: &mut dyn Write, width: usize, color: bool, lang: Lang) -> io::Result<()> {
     let bold = if color { Style::new().bold() } else { Style::new() };
     let column = causes.iter().map(|c| c.id.len()).max().unwrap_or(0) + 2;
     for cause in causes {
-        let lines = wrap(cause.summary, width.saturating_sub(column).max(20));
+        let lines = wrap(lang::summary(lang, cause.id).unwrap_or(cause.summary), width.saturating_sub(column).max(20));
         for (index, line) in lines.iter().enumerate() {
             let id = if index == 0 { cause.id } else { "" };
             writeln!(out, "{bold}{id}{bold:#}{:pad$}{line}", "", pad = column - id.len())?;
@@ -117,7 +123,7 @@ mod tests {
 
     #[test]
     fn lists_in_columns() {
-        let shown = text(|out| list(&[&NET, &GDR], out, 50, false));
+        let shown = text(|out| list(&[&NET, &GDR], out, 50, false, Lang::En));
         assert_eq!(
             shown,
             "tcp-fallback  the data goes over TCP although\n              there is something faster in these\n              nodes\ngdr-disabled  no GPUDirect RDMA\n"

@@ -15,6 +15,7 @@ mod follow;
 mod output;
 mod packaging;
 mod progress;
+mod redact;
 
 pub use exit::{FOUND, FailOn, OK, TROUBLE};
 
@@ -45,6 +46,7 @@ pub fn run() -> ExitCode {
         Some(Command::Digest(args)) => digest::run(args),
         Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Events(args)) => events::run(args),
+        Some(Command::Redact(args)) => redact::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Env(args)) => env::run(args),

@@ -27,7 +27,7 @@ pub fn terminal_width() -> Option<usize> {
 }
 
 /// How to write a report. Only what goes to a terminal asks for its width.
-pub fn report_options(width: Option<u16>, to_terminal: bool, brief: bool, color: bool) -> report::Options {
+pub fn report_options(width: Option<u16>, to_terminal: bool, brief: bool, color: bool) -> report::Options<'static> {
     let width = match width {
         Some(width) => usize::from(width),
         None if to_terminal => terminal_width().map_or(DEFAULT_WIDTH, |w| w.clamp(MIN_WIDTH, PROSE_WIDTH)),

@@ -46,6 +46,8 @@ pub fn run(program: &Path, arguments: &[impl AsRef<OsStr>], path: &OsStr, limit:
 fn spawn(program: &Path, arguments: &[impl AsRef<OsStr>], path: &OsStr) -> io::Result<(Child, PipeReader)> {
     let (reader, writer) = io::pipe()?;
     let mut command = Command::new(program);
+    // As a shell calls it: programs print their own name.
+    command.arg0(program.file_name().unwrap_or(program.as_os_str()));
     command.args(arguments).env("LC_ALL", "C").env("PATH", path).process_group(0);
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let child = command.spawn()?;

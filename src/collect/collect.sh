@@ -98,6 +98,12 @@ stop() {
 
 main() {
   limit=${NCCLOG_TIMEOUT:-@timeout@}
+  case $limit in
+    '' | *[!0-9]* | 0)
+      echo 'collect: NCCLOG_TIMEOUT is no number of seconds' >&2
+      exit 2
+      ;;
+  esac
   most=@most@
   count=0
   job=

@@ -79,6 +79,7 @@ pub const PROBES: &[Probe] = &[
     probe(&["grep", "-rsH", ".", "/sys/class/infiniband/*/ports/*/gid_attrs/types"], "RoCE version of each GID", GID),
     probe(&["grep", "-rsH", ".", "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs"], "interface of each GID", GID),
     probe(&["ip", "-br", "addr"], "addresses of each interface", NET),
+    otherwise(probe(&["ip", "addr"], "the same, with MTU and state, from a small `ip`", NET)),
     probe(&["ip", "-br", "link"], "which interfaces are up", NET),
     probe(&["ip", "-d", "link", "show"], "MTU and kind (bridge, veth, bond, VLAN) of each interface", &["roce-qp-gid-mtu", "tcp-fallback"]),
     Probe {

@@ -2,7 +2,7 @@
 
 use super::comm::MAX_CHANNELS;
 use super::facts::{RawLine, Reader};
-use super::map::{Call, Item, Parsed, Place, Repeat, SeenSource};
+use super::map::{Again, Call, Item, Parsed, Place, Repeat, SeenSource};
 use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
@@ -68,7 +68,7 @@ impl Base {
 /// Text of at most `most` bytes, cut at a character.
 fn lossy(text: &[u8], most: usize) -> String {
     let cut = &text[..text.len().min(most)];
-    let mut out = String::from_utf8_lossy(cut).into_owned();
+    let mut out = std::str::from_utf8(cut).map_or_else(|_| String::from_utf8_lossy(cut).into_owned(), str::to_owned);
     if cut.len() < text.len() {
         // A character that the cut went through shows as one replacement; it was whole in the log.
         if out.ends_with('\u{fffd}') {
@@ -114,7 +114,7 @@ impl Folder {
             self.open = span.open_end;
         }
         self.info.nccl_lines += parsed.nccl_records;
-        self.info.events += (parsed.items.len() + parsed.calls.len()) as u64 + parsed.merged;
+        self.info.events += (parsed.items.len() + parsed.again.len() + parsed.calls.len()) as u64 + parsed.merged;
         self.info.last_time = self.info.last_time.max(parsed.last_time);
         if let Some(last) = &parsed.last {
             self.info.last = Some(base.sample(last));
@@ -125,19 +125,19 @@ impl Folder {
         }
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();
-        let mut late = AHashMap::new();
-        for (i, item) in parsed.items.iter().enumerate() {
-            while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (item.place.line, item.place.offset)) {
-                self.call(call, &parsed.sources, &sources, base);
+        let mut lately = Lately::default();
+        let mut late = Vec::new();
+        for said in in_order(parsed) {
+            while let Some(call) = calls.next_if(|c| (c.line, c.offset) < (said.place.line, said.place.offset)) {
+                self.call(call, &mut lately, (&parsed.sources, &sources), base);
             }
-            if let Some(touched) = self.item(item, parsed, &sources, base) {
-                late.insert(touched, i);
+            lately.forget();
+            if let Some(touched) = self.item(&said, parsed, &sources, base) {
+                touch(&mut late, touched, said);
             }
         }
         self.touch_late(&late, parsed, base);
-        for call in calls {
-            self.call(call, &parsed.sources, &sources, base);
-        }
+        calls.for_each(|call| self.call(call, &mut lately, (&parsed.sources, &sources), base));
         for (source, process) in parsed.sources.iter().zip(&sources) {
             if let Some(p) = process {
                 let process = &mut self.processes[*p];
@@ -235,7 +235,8 @@ impl Folder {
     }
 
     /// Takes an item in; the process and communicator that it belongs to, if it belongs to one.
-    fn item(&mut self, item: &Item<'_>, parsed: &Parsed<'_>, sources: &[Option<usize>], base: Base) -> Option<(usize, usize)> {
+    fn item(&mut self, said: &Said<'_, '_>, parsed: &Parsed<'_>, sources: &[Option<usize>], base: Base) -> Option<(usize, usize)> {
+        let item = said.item;
         let source = item.source.map(|s| &parsed.sources[s as usize]);
         let p = match item.source {
             Some(s) => sources[s as usize],
@@ -245,7 +246,7 @@ impl Folder {
         let tid = thread(source);
         // One record, however many facts it stands for.
         let made = OnceCell::new();
-        let sample = || Arc::clone(made.get_or_init(|| Arc::new(sample(item, &item.place, tid, base))));
+        let sample = || Arc::clone(made.get_or_init(|| Arc::new(sample(item, said.place, tid, base))));
         match item.event {
             Event::Version(v) => {
                 self.processes[p].versions.insert((v.library, lossy(v.text, 80)));
@@ -263,9 +264,9 @@ impl Folder {
             Event::Init(init) => return Some((p, self.init(p, tid, dev, &init, &sample)?)),
             Event::Channel(channel) => return Some((p, self.channel(p, tid, dev, &channel, &sample)?)),
             Event::Note(note) => {
-                if !item.counted {
+                if !said.again {
                     let repeat = item.again.and_then(|i| parsed.repeats.get(i as usize));
-                    self.note(p, dev, &note, (&sample, &|place| self::sample(item, place, tid, base)), repeat);
+                    self.note(p, dev, &note, (&sample, &|place| self::sample(item, place, tid, base), base), (said.place, repeat));
                 }
                 return Some((p, self.stage(p, tid, dev, &note, &sample)?));
             }
@@ -286,7 +287,7 @@ impl Folder {
     }
 
     /// Counts a note, and the block's further records that say the same. `sample` makes its own record, `other` theirs.
-    fn note(&mut self, p: usize, dev: Option<u16>, note: &Note<'_>, (sample, other): (Make<'_>, MakeAt<'_>), repeat: Option<&Repeat<'_>>) {
+    fn note(&mut self, p: usize, dev: Option<u16>, note: &Note<'_>, (sample, other, base): (Make<'_>, MakeAt<'_>, Base), (place, repeat): (&Place<'_>, Option<&Repeat<'_>>)) {
         let mut key = String::new();
         for (_, value, _) in note.fields.iter().filter(|f| f.2) {
             if !key.is_empty() {
@@ -303,12 +304,14 @@ impl Folder {
             return;
         }
         let process = &mut self.processes[p];
-        let again = repeat.map(|r| (key.clone(), r));
-        if !process.ledger.add(kind, dev, key, sample) {
-            process.dropped += 1 + repeat.map_or(0, |r| r.count);
-        } else if let Some((key, repeat)) = again {
-            let first = repeat.first.iter().take(repeat.count as usize).map(|place| Arc::new(other(place)));
-            process.ledger.again(kind, dev, &key, repeat.count, first, Arc::new(other(&repeat.last)));
+        let Some(repeat) = repeat else {
+            process.dropped += u64::from(!process.ledger.add(kind, dev, key, sample));
+            return;
+        };
+        let places: Vec<&Place<'_>> = std::iter::once(place).chain(repeat.first.iter().take(repeat.count as usize)).collect();
+        let first = places.iter().map(|place| (base.mark(place), || Arc::new(other(place))));
+        if !process.ledger.add_all(kind, dev, key, repeat.count + 1, first, || Arc::new(other(&repeat.last))) {
+            process.dropped += repeat.count + 1;
         }
     }
 
@@ -331,13 +334,10 @@ impl Folder {
     }
 
     /// The last record of every communicator that the block told of.
-    fn touch_late(&mut self, late: &AHashMap<(usize, usize), usize>, parsed: &Parsed<'_>, base: Base) {
-        // Each writes to a place of its own: the order of the table does not matter.
-        #[allow(clippy::iter_over_hash_type)]
-        for ((p, c), i) in late {
-            let item = &parsed.items[*i];
-            let tid = thread(item.source.map(|s| &parsed.sources[s as usize]));
-            self.processes[*p].comms[*c].last = Some(Arc::new(sample(item, &item.place, tid, base)));
+    fn touch_late(&mut self, late: &[((usize, usize), Said<'_, '_>)], parsed: &Parsed<'_>, base: Base) {
+        for ((p, c), said) in late {
+            let tid = thread(said.item.source.map(|s| &parsed.sources[s as usize]));
+            self.processes[*p].comms[*c].last = Some(Arc::new(sample(said.item, said.place, tid, base)));
         }
     }
 
@@ -447,21 +447,86 @@ impl Folder {
         Some(c)
     }
 
-    fn call(&mut self, call: &Call, seen: &[SeenSource<'_>], sources: &[Option<usize>], base: Base) {
-        let Some(p) = sources[call.source as usize] else { return };
-        let source = &seen[call.source as usize];
+    #[inline(always)]
+    fn call(&mut self, call: &Call, lately: &mut Lately, (seen, sources): (&[SeenSource<'_>], &[Option<usize>]), base: Base) {
+        let place = lately.place(call);
+        let (p, c) = match place {
+            Some((key, p, c)) if *key == (call.source, call.call.comm) => (*p, *c),
+            _ => {
+                let Some(p) = sources[call.source as usize] else { return };
+                let Some(c) = self.caller(p, call, &seen[call.source as usize]) else { return };
+                *place = Some(((call.source, call.call.comm), p, c));
+                (p, c)
+            }
+        };
+        let line = base.line + u64::from(call.line) + 1;
+        self.processes[p].comms[c].calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
+    }
+
+    /// The communicator that a call names; opened if it is new.
+    #[inline(never)]
+    fn caller(&mut self, p: usize, call: &Call, source: &SeenSource<'_>) -> Option<usize> {
         let found = self.processes[p].comms.iter().rposition(|c| c.ptr == call.call.comm && c.end.is_none());
-        let Some(c) = found.or_else(|| {
+        let c = found.or_else(|| {
             let c = self.open(p, thread(Some(source)), source.dev)?;
             self.processes[p].comms[c].ptr = call.call.comm;
             Some(c)
-        }) else {
-            return;
-        };
-        let comm = &mut self.processes[p].comms[c];
-        comm.see(Stage::Collective);
-        let line = base.line + u64::from(call.line) + 1;
-        comm.calls.push(KeptCall::new(&call.call, line, base.offset + u64::from(call.offset)));
+        })?;
+        self.processes[p].comms[c].see(Stage::Collective);
+        Some(c)
+    }
+}
+
+/// An item, or one that is said again, in its turn.
+struct Said<'p, 'a> {
+    item: &'p Item<'a>,
+    place: &'p Place<'a>,
+    again: bool,
+}
+
+/// Items and what is said again, in the order of their places.
+fn in_order<'p, 'a>(parsed: &'p Parsed<'a>) -> impl Iterator<Item = Said<'p, 'a>> {
+    let (mut items, mut again) = (parsed.items.iter().peekable(), parsed.again.iter().peekable());
+    std::iter::from_fn(move || {
+        let before = |a: &Again<'_>, i: &Item<'_>| (a.place.line, a.place.offset) < (i.place.line, i.place.offset);
+        match (items.peek(), again.peek()) {
+            (Some(item), Some(next)) if !before(next, item) => items.next().map(|item| Said { item, place: &item.place, again: false }),
+            (_, Some(_)) => again.next().map(|next| Said { item: &parsed.items[next.item as usize], place: &next.place, again: true }),
+            _ => items.next().map(|item| Said { item, place: &item.place, again: false }),
+        }
+    })
+}
+
+/// Notes the last record of a communicator. One that comes in turns with many others may be noted twice, in order.
+fn touch<'p, 'a>(late: &mut Vec<((usize, usize), Said<'p, 'a>)>, which: (usize, usize), said: Said<'p, 'a>) {
+    match late.iter_mut().rev().take(4).find(|(known, _)| *known == which) {
+        Some((_, last)) => *last = said,
+        None => late.push((which, said)),
+    }
+}
+
+/// ((source, address of the communicator), process, communicator)
+type Caller = ((u32, u64), usize, usize);
+
+/// Where the calls of a stretch went; other events may open or end communicators.
+#[derive(Default)]
+struct Lately {
+    places: [Option<Caller>; 8],
+    used: bool,
+}
+
+impl Lately {
+    #[inline(always)]
+    fn place(&mut self, call: &Call) -> &mut Option<Caller> {
+        self.used = true;
+        let mixed = (call.call.comm ^ u64::from(call.source) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &mut self.places[(mixed >> 61) as usize]
+    }
+
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.used) {
+            self.places = [None; 8];
+        }
     }
 }
 
@@ -510,7 +575,7 @@ fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
 }
 
 /// A message with its numbers, addresses and pointers replaced, so that equal warnings group.
-fn template(msg: &[u8]) -> String {
+pub fn template(msg: &[u8]) -> String {
     let text = lossy(msg, 160);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();

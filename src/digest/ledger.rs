@@ -1,6 +1,6 @@
 //! The ledger: facts of a process as (kind, device, key) → count, first, last, samples, with one generic merge.
 
-use super::Sample;
+use super::{Mark, Sample};
 use std::sync::Arc;
 
 /// Samples kept beside first and last.
@@ -59,6 +59,11 @@ impl Entry {
         (before - self.samples.len()) as u64
     }
 
+    /// Whether a record at `mark` would be kept as a sample.
+    fn wants(&self, mark: Mark) -> bool {
+        self.samples.len() < MAX_SAMPLES || self.samples.last().is_some_and(|s| mark < s.at)
+    }
+
     /// Takes a later record as the last one.
     fn end(&mut self, sample: Arc<Sample>) {
         if sample.at >= self.last.at {
@@ -91,14 +96,36 @@ impl Ledger {
         true
     }
 
-    /// Adds `count` more records of a fact that was just added: the first of them in order, and the last. Returns false
-    /// if a bound had dropped it.
-    pub fn again(&mut self, kind: &str, dev: Option<u16>, key: &str, count: u64, first: impl Iterator<Item = Arc<Sample>>, last: Arc<Sample>) -> bool {
-        let Ok(at) = self.find(kind, dev, key) else { return false };
+    /// Adds `count` records of one fact: the first of them in order with their places, and the last. Samples that would
+    /// not be kept are not made. Returns false if a bound dropped it.
+    pub fn add_all<S: FnOnce() -> Arc<Sample>>(
+        &mut self,
+        kind: &str,
+        dev: Option<u16>,
+        key: String,
+        count: u64,
+        mut first: impl Iterator<Item = (Mark, S)>,
+        last: impl FnOnce() -> Arc<Sample>,
+    ) -> bool {
+        let at = match self.find(kind, dev, &key) {
+            Ok(at) => at,
+            Err(at) => {
+                if !first.next().is_some_and(|(_, sample)| self.add(kind, dev, key, sample)) {
+                    return false;
+                }
+                self.entries[at].count = 0;
+                at
+            }
+        };
         let entry = &mut self.entries[at];
         entry.count += count;
-        first.for_each(|sample| entry.keep(&sample));
-        entry.end(last);
+        for (mark, sample) in first {
+            if !entry.wants(mark) {
+                break;
+            }
+            entry.keep(&sample());
+        }
+        entry.end(last());
         true
     }
 
@@ -137,6 +164,21 @@ impl Ledger {
     pub fn of<'a, 'k>(&'a self, kind: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
         let from = self.entries.partition_point(|e| e.kind.as_str() < kind);
         self.entries[from..].iter().take_while(move |e| e.kind == kind)
+    }
+
+    /// Lets `change` give the facts other keys. Facts that get one key are one from then on; the first stays.
+    pub fn rekey(&mut self, change: &mut dyn FnMut(&str, &mut String)) {
+        for entry in &mut self.entries {
+            change(&entry.kind, &mut entry.key);
+        }
+        self.entries.sort_by(|a, b| a.order().cmp(&b.order()));
+        self.entries.dedup_by(|b, a| a.order() == b.order());
+    }
+
+    /// Entries whose kind starts with `prefix`.
+    pub fn under<'a, 'k>(&'a self, prefix: &'k str) -> impl Iterator<Item = &'a Entry> + use<'a, 'k> {
+        let from = self.entries.partition_point(|e| e.kind.as_str() < prefix);
+        self.entries[from..].iter().take_while(move |e| e.kind.starts_with(prefix))
     }
 
     /// All entries, ordered by kind, device and key.

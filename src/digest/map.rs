@@ -2,8 +2,8 @@
 
 use super::MAX_SAMPLES;
 use super::facts::gate;
-use super::memory::{Before, LONGEST_REPEAT, Memory, trim_blanks};
-use crate::event::{self, Collective, Event, Tails, UserPatterns};
+use super::memory::{LONGEST, Memory, What, trim_blanks};
+use crate::event::{self, Collective, Event, Note, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -19,9 +19,11 @@ pub struct Parsed<'a> {
     pub sources: Vec<SeenSource<'a>>,
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
+    /// Further records of items that mean more than one record more, in order.
+    pub again: Vec<Again<'a>>,
     /// Records that the ledger counts with an earlier item.
     pub repeats: Vec<Repeat<'a>>,
-    /// How many of them became no item of their own.
+    /// How many of them stand only there.
     pub merged: u64,
     /// Calls, in order.
     pub calls: &'a [Call],
@@ -101,10 +103,17 @@ pub struct Item<'a> {
     pub msg: &'a [u8],
     /// What it says.
     pub event: Event<'a>,
-    /// The ledger counts it with the item that said the same before it.
-    pub counted: bool,
     /// The same thread said the same again: index into `repeats`.
     pub again: Option<u32>,
+}
+
+/// A record by which a thread says what one of its items says. The ledger counts notes by their [`Repeat`].
+#[derive(Debug, Clone, Copy)]
+pub struct Again<'a> {
+    /// Index into `items`.
+    pub item: u32,
+    /// The record's place.
+    pub place: Place<'a>,
 }
 
 /// Further records that say what an item says, for the ledger.
@@ -131,13 +140,17 @@ pub struct Call {
     pub call: Collective,
 }
 
-/// Reads a block.
+/// Reads a block. Every event is an item or a call of its own.
 pub fn map<'a>(block: &'a [u8], arena: &'a Bump) -> Parsed<'a> {
-    map_with(block, arena, None)
+    map_with(block, arena, None, None)
 }
 
-/// Reads a block and looks for a user's patterns in every record that is no call.
-pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>) -> Parsed<'a> {
+/// Reads a block and looks for a user's patterns in every record that is no call. With a memory, what a thread says
+/// again becomes a [`Repeat`] where the fold loses nothing by it.
+pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns>, mut memory: Option<&mut Memory>) -> Parsed<'a> {
+    if let Some(memory) = &mut memory {
+        memory.begin_block();
+    }
     let mut parsed = Parsed::default();
     let mut mapper = Mapper {
         parsed: &mut parsed,
@@ -147,11 +160,15 @@ pub fn map_with<'a>(block: &'a [u8], arena: &'a Bump, user: Option<&UserPatterns
         broken: None,
         slots: [(0, 0); SLOTS],
         most_calls: block.len() / SHORTEST_CALL,
-        memory: Memory::new(arena),
+        // A user's patterns want to see every record.
+        memory: memory.filter(|_| user.is_none()),
         tails: Tails::default(),
+        run: Run::default(),
+        calling: true,
         user,
     };
     let newlines = visit(block, arena, &mut mapper);
+    mapper.end_run();
     let calls = mapper.calls.into_bump_slice();
     parsed.newlines = u64::from(newlines);
     parsed.calls = calls;
@@ -174,16 +191,29 @@ struct Mapper<'a, 'p> {
     broken: Option<Record<'a>>,
     /// Per known prefix: generation for which it was looked up, and its source.
     slots: [(u32, u32); SLOTS],
-    /// Messages of the block that were read before.
-    memory: Memory<'a>,
+    /// Messages that were read before.
+    memory: Option<&'p mut Memory>,
     /// Ends of its calls.
     tails: Tails<'a>,
+    /// The last lines of a known prefix.
+    run: Run<'a>,
+    /// The last of them was a call.
+    calling: bool,
     /// Patterns of the user.
     user: Option<&'p UserPatterns>,
 }
 
+/// Lines of one source in a row that are not counted yet.
+#[derive(Default)]
+struct Run<'a> {
+    source: u32,
+    records: u64,
+    last: Option<Place<'a>>,
+}
+
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
+        self.end_run();
         if record.header.is_none() && (gate(record.msg) || gate(record.text)) {
             self.parsed.facts.push(FactLine { place: place(&record), msg: record.msg, wrap: record.wrap });
         }
@@ -209,9 +239,9 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         };
         if let Some(user) = self.user {
             self.own(&record, user);
-        } else {
-            // A user's patterns want to see every record.
-            self.memory.keep(&record, self.hint, known.then(|| self.parsed.items.len() - 1));
+        } else if let Some(memory) = &mut self.memory {
+            let event = if known { self.parsed.items.len().checked_sub(1).map(|i| (i, &self.parsed.items[i].event)) } else { None };
+            memory.keep(&record, self.hint as u32, event);
         }
         if record.header.is_none()
             && let Some(quoted) = quoted(&record)
@@ -221,14 +251,15 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         self.broken = (!known && record.header.is_some()).then_some(record);
     }
 
+    #[inline(always)]
     fn quick(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
-        let Some((call, len)) = event::quick_collective(rest, &mut self.tails) else { return self.again(known, rest) };
-        let place = known_place(known, known.message + len);
-        let source = self.slot(known, place);
-        self.broken = None;
-        self.parsed.seen(source, place);
-        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
-        Some(len)
+        // Calls come in long stretches, and so does everything else.
+        if self.calling
+            && let Some(len) = self.call(known, rest)
+        {
+            return Some(len);
+        }
+        self.other(known, rest)
     }
 }
 
@@ -237,6 +268,26 @@ fn known_place<'a>(known: &Known<'a, '_>, end: usize) -> Place<'a> {
 }
 
 impl<'a> Mapper<'a, '_> {
+    /// Takes a line of a stretch without calls, or one that ends a stretch.
+    #[inline(never)]
+    fn other(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let again = self.again(known, rest);
+        self.calling = again.is_none();
+        again.or_else(|| self.call(known, rest))
+    }
+
+    /// Takes a line that is a call: its length.
+    #[inline(always)]
+    fn call(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let (call, len) = event::quick_collective(rest, known.slot, &mut self.tails)?;
+        let place = known_place(known, known.message + len);
+        let source = self.slot(known, place);
+        self.broken = None;
+        self.seen(source, place);
+        self.push(Call { source, line: known.line, offset: known.offset as u32, call });
+        Some(len)
+    }
+
     /// Keeps what the user's patterns say of a record. A warning that they describe is no unknown one.
     fn own(&mut self, record: &Record<'a>, user: &UserPatterns) {
         let source = record.header.is_some().then_some(self.hint as u32);
@@ -249,6 +300,25 @@ impl<'a> Mapper<'a, '_> {
         });
     }
 
+    /// Counts a line of a known prefix.
+    #[inline(always)]
+    fn seen(&mut self, source: u32, place: Place<'a>) {
+        if self.run.source != source {
+            self.end_run();
+            self.run.source = source;
+        }
+        self.run.records += 1;
+        self.run.last = Some(place);
+    }
+
+    fn end_run(&mut self) {
+        if let Some(last) = self.run.last.take() {
+            self.parsed.seen(self.run.source, self.run.records, last);
+            self.run.records = 0;
+        }
+    }
+
+    #[inline(always)]
     fn push(&mut self, call: Call) {
         if self.calls.capacity() == 0 {
             self.calls.reserve(self.most_calls);
@@ -256,25 +326,42 @@ impl<'a> Mapper<'a, '_> {
         self.calls.push(call);
     }
 
-    /// Takes a line whose thread said the same before in the block. Logs of many communicators repeat their messages.
+    /// Takes a line whose message was read before.
     fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
+        let memory = self.memory.as_mut()?;
         let len = memchr::memchr(b'\n', rest)?;
         let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
         let msg = trim_blanks(line);
-        if msg.len() > LONGEST_REPEAT {
+        let place = known_place(known, known.message + line.len());
+        if place.text.len() >= LONGEST {
             return None;
         }
-        let place = known_place(known, known.message + line.len());
+        let found = memory.find(msg)?;
         let source = self.slot(known, place);
-        let before = self.memory.find(msg, source)?;
-        self.parsed.seen(source, place);
         self.hint = source as usize;
+        let text = place.text;
+        let record =
+            || Record { line: known.line, offset: place.offset, text, wrap: *known.wrap, header: Some(*known.header), msg, torn_start: false, torn_end: false, follows_nccl: true };
+        let event = match found.what {
+            What::Nothing => {
+                self.seen(source, place);
+                self.broken = Some(record());
+                return Some(len);
+            }
+            _ if let Some(item) = self.memory.as_ref().and_then(|m| m.item(&found, source)) => {
+                self.seen(source, place);
+                self.broken = None;
+                self.parsed.repeat(item, place);
+                return Some(len);
+            }
+            What::Note(shape, spans) => Event::Note(Note { shape, fields: spans.of(msg) }),
+            What::Typed => event::parse(&record()).filter(|e| !matches!(e, Event::Collective(_)))?,
+        };
+        self.seen(source, place);
         self.broken = None;
-        if let Before::Item(index) = before {
-            self.parsed.repeat(index, place, known.wrap);
-        } else {
-            let (text, wrap, header) = (place.text, *known.wrap, Some(*known.header));
-            self.broken = Some(Record { line: known.line, offset: place.offset, text, wrap, header, msg, torn_start: false, torn_end: false, follows_nccl: true });
+        self.parsed.keep(&record(), place, Some(source), event);
+        if let Some(memory) = &mut self.memory {
+            memory.said(&found, source, self.parsed.items.len() - 1);
         }
         Some(len)
     }
@@ -335,41 +422,42 @@ fn join<'a>(head: &Record<'a>, tail: &Record<'a>, arena: &'a Bump) -> Record<'a>
 }
 
 impl<'a> Parsed<'a> {
-    /// Counts a record of a known source.
-    fn seen(&mut self, source: u32, place: Place<'a>) {
-        self.nccl_records += 1;
-        self.last = Some(place);
+    /// Counts records of a known source.
+    fn seen(&mut self, source: u32, records: u64, last: Place<'a>) {
+        self.nccl_records += records;
+        self.last = Some(last);
         let seen = &mut self.sources[source as usize];
-        seen.records += 1;
-        seen.last = place;
+        seen.records += records;
+        seen.last = last;
     }
 
     /// The message of an item once more, at `place`.
-    fn repeat(&mut self, index: usize, place: Place<'a>, wrap: &Wrap<'a>) {
-        let item = self.items[index];
-        let note = match item.event {
+    fn repeat(&mut self, index: usize, place: Place<'a>) {
+        let item = &mut self.items[index];
+        if let Event::Note(note) = &item.event {
             // The lines of a report belong together: each is seen in its turn.
-            Event::Note(note) if !note.shape.kind.starts_with("ras.") => note,
-            _ => {
-                self.items.push(Item { place, wrap: *wrap, ..item });
+            if note.shape.kind.starts_with("ras.") {
+                let item = Item { place, ..*item };
+                self.items.push(item);
                 return;
             }
-        };
-        if let Some(repeat) = item.again.and_then(|i| self.repeats.get_mut(i as usize)) {
-            if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
-                *slot = place;
+            let merged = note.shape.stage.is_none();
+            let next = self.repeats.len() as u32;
+            if let Some(repeat) = self.repeats.get_mut(*item.again.get_or_insert(next) as usize) {
+                if let Some(slot) = repeat.first.get_mut(repeat.count as usize) {
+                    *slot = place;
+                }
+                repeat.count += 1;
+                repeat.last = place;
+            } else {
+                self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
             }
-            repeat.count += 1;
-            repeat.last = place;
-        } else {
-            self.items[index].again = Some(self.repeats.len() as u32);
-            self.repeats.push(Repeat { count: 1, first: [place; MAX_SAMPLES - 1], last: place });
+            if merged {
+                self.merged += 1;
+                return;
+            }
         }
-        if note.shape.stage.is_some() {
-            self.items.push(Item { place, wrap: *wrap, counted: true, again: None, ..item });
-        } else {
-            self.merged += 1;
-        }
+        self.again.push(Again { item: index as u32, place });
     }
 
     /// Takes a record in.
@@ -404,7 +492,7 @@ impl<'a> Parsed<'a> {
 
     fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
-        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, counted: false, again: None });
+        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, again: None });
     }
 
     /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.

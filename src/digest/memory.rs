@@ -1,74 +1,150 @@
-//! Remembers the messages of a block: what the same thread says again is not read again.
+//! Remembers messages and what they were read as: what is said again is not read again. Logs of many communicators
+//! repeat nearly every line of their start-up.
 
+use crate::event::{Event, Shape, Spans};
 use crate::line::{Level, Record};
-use ahash::RandomState;
-use bumpalo::Bump;
 
-/// Longest message that is remembered, in bytes; no record of this length is cut by the library.
-pub(super) const LONGEST_REPEAT: usize = 512;
+/// Longest record that is remembered, in bytes; none of this length was cut by the library.
+pub(super) const LONGEST: usize = 1000;
 
-/// Messages remembered at once.
-const ROOM: usize = 2048;
+/// Messages with the same hash that are remembered at once; a new one takes the place of the longest unused.
+const WAYS: usize = 4;
 
-/// Marks a message that nothing recognised.
-const NOTHING: u32 = u32::MAX;
+/// Hashes.
+const ROOM: usize = 1024;
 
-/// A message and what became of it.
+/// Threads of one message whose last item is known.
+const THREADS: usize = 4;
+
+/// What a message was read as.
 #[derive(Clone, Copy)]
-struct Known<'a> {
-    msg: &'a [u8],
-    source: u32,
-    item: u32,
-}
-
-/// What became of a message.
-pub(super) enum Before {
-    /// Nothing recognised it.
+pub(super) enum What {
+    /// Nothing recognises it.
     Nothing,
-    /// An item with this index.
-    Item(usize),
+    /// A row, and where its fields stand.
+    Note(&'static Shape, Spans),
+    /// An event with a parser of its own.
+    Typed,
 }
 
-/// A table without chains: a message takes the place of another one with the same hash.
-pub(super) struct Memory<'a> {
-    arena: &'a Bump,
-    /// Made when the first message comes; blocks of calls need none.
-    table: Option<&'a mut [Known<'a>]>,
-    state: RandomState,
+struct Known {
+    msg: Box<[u8]>,
+    what: What,
+    /// When it was last said.
+    used: u32,
+    /// Block that `items` belongs to.
+    block: u32,
+    /// (source, index of its last item) in this block.
+    items: [Option<(u32, u32)>; THREADS],
+    turn: usize,
 }
 
-impl<'a> Memory<'a> {
-    pub fn new(arena: &'a Bump) -> Self {
-        Self { arena, table: None, state: RandomState::with_seeds(1, 2, 3, 4) }
+/// Messages by their hash. It outlives blocks and files.
+#[derive(Default)]
+pub struct Memory {
+    /// Made when the first message comes; calls need none.
+    table: Vec<[Option<Box<Known>>; WAYS]>,
+    block: u32,
+    clock: u32,
+}
+
+/// A message that was found: its place in the table, and what it is.
+pub(super) struct Found {
+    at: (usize, usize),
+    pub what: What,
+}
+
+impl Memory {
+    /// What was said is still known, but no longer as an item.
+    pub(super) fn begin_block(&mut self) {
+        self.block = self.block.wrapping_add(1);
+        if self.block == 0 {
+            self.table.clear();
+        }
     }
 
-    fn place(&self, msg: &[u8], source: u32) -> usize {
-        (self.state.hash_one((source, msg)) as usize) % ROOM
-    }
-
-    /// Remembers a record of `source` and its item, if the line cannot have meant more than its message.
-    pub fn keep(&mut self, record: &Record<'a>, source: usize, item: Option<usize>) {
+    /// Remembers a record of `source` and what it was read as, if the line cannot have meant more than its message.
+    /// `item` is the event's index, if there is one.
+    pub(super) fn keep(&mut self, record: &Record<'_>, source: u32, event: Option<(usize, &Event<'_>)>) {
         let Some(header) = &record.header else { return };
         let plain = header.level == Level::Info && header.file.is_empty() && header.time.is_none() && !header.rccl;
         let bare = record.wrap.time.is_none() && record.wrap.repeated == 0 && !record.torn_start && !record.torn_end;
         let msg = record.msg;
-        if !plain || !bare || msg.is_empty() || msg.len() > LONGEST_REPEAT || !is_simple(msg) {
+        if !plain || !bare || msg.is_empty() || record.text.len() >= LONGEST || !is_simple(msg) {
             return;
         }
-        let at = self.place(msg, source as u32);
-        let table = self.table.get_or_insert_with(|| self.arena.alloc_slice_fill_copy(ROOM, Known { msg: b"", source: 0, item: NOTHING }));
-        table[at] = Known { msg, source: source as u32, item: item.map_or(NOTHING, |i| i as u32) };
+        let what = match event {
+            None => What::Nothing,
+            Some((_, Event::Note(note))) => match note.fields.spans(msg) {
+                Some(spans) => What::Note(note.shape, spans),
+                None => What::Typed,
+            },
+            Some(_) => What::Typed,
+        };
+        if self.table.is_empty() {
+            self.table.resize_with(ROOM, || [const { None }; WAYS]);
+        }
+        self.clock = self.clock.wrapping_add(1);
+        let row = place(msg);
+        let way = oldest(&self.table[row], self.clock);
+        self.table[row][way] = Some(Box::new(Known { msg: msg.into(), what, used: self.clock, block: self.block, items: [None; THREADS], turn: 0 }));
+        if let Some((item, _)) = event {
+            self.said(&Found { at: (row, way), what }, source, item);
+        }
     }
 
     /// What became of the message: `None` if it was not seen.
-    pub fn find(&self, msg: &[u8], source: u32) -> Option<Before> {
-        let table = self.table.as_ref()?;
-        let known = table.get(self.place(msg, source))?;
-        if known.source != source || msg.is_empty() || known.msg != msg {
-            return None;
-        }
-        Some(if known.item == NOTHING { Before::Nothing } else { Before::Item(known.item as usize) })
+    #[inline(always)]
+    pub(super) fn find(&mut self, msg: &[u8]) -> Option<Found> {
+        let row = place(msg);
+        let ways = self.table.get_mut(row)?;
+        let way = ways.iter().position(|known| known.as_ref().is_some_and(|k| *k.msg == *msg))?;
+        let known = ways[way].as_mut()?;
+        self.clock = self.clock.wrapping_add(1);
+        known.used = self.clock;
+        Some(Found { at: (row, way), what: known.what })
     }
+
+    /// The item by which `source` said it in this block.
+    #[inline(always)]
+    pub(super) fn item(&self, found: &Found, source: u32) -> Option<usize> {
+        let known = self.table[found.at.0][found.at.1].as_ref().filter(|k| k.block == self.block)?;
+        known.items.iter().flatten().find(|(s, _)| *s == source).map(|(_, item)| *item as usize)
+    }
+
+    /// `source` said it by an item.
+    pub(super) fn said(&mut self, found: &Found, source: u32, item: usize) {
+        let Some(known) = self.table[found.at.0][found.at.1].as_mut() else { return };
+        if known.block != self.block {
+            (known.block, known.items, known.turn) = (self.block, [None; THREADS], 0);
+        }
+        known.items[known.turn % THREADS] = Some((source, item as u32));
+        known.turn += 1;
+    }
+}
+
+/// The free place of a row, or the one that was used least lately.
+fn oldest(row: &[Option<Box<Known>>; WAYS], clock: u32) -> usize {
+    let age = |known: &Option<Box<Known>>| known.as_ref().map_or(u32::MAX, |k| clock.wrapping_sub(k.used));
+    (0..WAYS).max_by_key(|way| age(&row[*way])).unwrap_or(0)
+}
+
+/// Place of a message in the table. Samples of it are enough: the whole is compared.
+#[inline(always)]
+fn place(msg: &[u8]) -> usize {
+    const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |hash: u64, word: u64| ((hash ^ word).wrapping_mul(MULTIPLIER)).rotate_left(29);
+    let word = |at: usize| msg.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |w| u64::from_le_bytes(*w));
+    let len = msg.len();
+    let mut hash = len as u64;
+    if len < 16 {
+        hash = msg.iter().fold(hash, |hash, b| mix(hash, u64::from(*b)));
+    } else {
+        for at in [0, 8, len / 2 - 4, len - 16, len - 8] {
+            hash = mix(hash, word(at));
+        }
+    }
+    (hash.wrapping_mul(MULTIPLIER) >> 32) as usize % ROOM
 }
 
 /// Text in which nobody looks for glued records, escapes or control bytes.
@@ -82,4 +158,63 @@ pub(super) fn trim_blanks(mut text: &[u8]) -> &[u8] {
         text = rest;
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::{Parsed, map, map_with};
+    use bumpalo::Bump;
+    use proptest::prelude::*;
+
+    /// What a block says, repeats told one by one.
+    fn told(parsed: &Parsed<'_>) -> Vec<(u32, String)> {
+        let mut all = Vec::new();
+        for item in &parsed.items {
+            let mut say = |line: u32| all.push((line, format!("{:?}", item.event)));
+            say(item.place.line);
+            // A repeat knows its first places and its last one.
+            if let Some(again) = item.again.and_then(|i| parsed.repeats.get(i as usize)) {
+                again.first.iter().take(again.count as usize).for_each(|p| say(p.line));
+            }
+        }
+        for again in &parsed.again {
+            let event = &parsed.items[again.item as usize].event;
+            if !matches!(event, Event::Note(_)) {
+                all.push((again.place.line, format!("{event:?}")));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn what_is_remembered_reads_the_same() {
+        let lines = [
+            "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+            "Using network IB",
+            "nobody knows this",
+            "Channel 00/0 : 0[1] -> 1[3] via P2P/CUMEM",
+            "GPU Direct RDMA Enabled for GPU 2 / HCA 2 (distance 4 <= 5), read 0 mode Default",
+            "NCCL_IB_HCA set to mlx5",
+            "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0",
+            "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
+        ];
+        proptest!(|(picks in proptest::collection::vec((0..lines.len(), 0u32..3), 0..40), cut in 0usize..40)| {
+            let text = |picks: &[(usize, u32)]| picks.iter().map(|(l, tid)| format!("node1:10:{} [0] NCCL INFO {}\n", 10 + tid, lines[*l])).collect::<Vec<_>>().concat();
+            let mut memory = Memory::default();
+            // No more than the places that a repeat keeps, so that every one is told.
+            for part in [&picks[..cut.min(picks.len())], &picks[cut.min(picks.len())..]] {
+                for piece in part.chunks(5) {
+                    let text = text(piece);
+                    let (arena, plain) = (Bump::new(), Bump::new());
+                    let with = map_with(text.as_bytes(), &arena, None, Some(&mut memory));
+                    let without = map(text.as_bytes(), &plain);
+                    prop_assert_eq!(with.nccl_records, without.nccl_records);
+                    prop_assert_eq!((with.items.len() + with.again.len()) as u64 + with.merged, without.items.len() as u64);
+                    prop_assert_eq!(told(&with), told(&without));
+                }
+            }
+        });
+    }
 }

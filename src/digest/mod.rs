@@ -18,9 +18,10 @@ mod visit;
 
 pub use comm::{ChannelCount, CommLog};
 pub use facts::*;
-pub use fold::Folder;
+pub use fold::{Folder, template};
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Call, Item, Parsed, Repeat, SeenSource, map, map_with};
+pub use map::{Again, Call, Item, Parsed, Repeat, SeenSource, map, map_with};
+pub use memory::Memory;
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
 pub use union::{Part, name_apart, union};
 

@@ -72,7 +72,7 @@ pub struct Sequence {
     pub hash: u64,
     /// One after every `stride` calls.
     pub checkpoints: Vec<Checkpoint>,
-    /// Distance of checkpoints; 0 before the first call.
+    /// Distance of checkpoints, a power of two; 0 before the first call.
     pub stride: u64,
     /// The last calls, oldest first; `len - tail.len()` is the index of the first.
     pub tail: VecDeque<KeptCall>,
@@ -111,33 +111,15 @@ impl KeptCall {
 
 impl Sequence {
     /// Adds the next call.
+    #[inline(always)]
     pub fn push(&mut self, call: KeptCall) {
-        match call.function {
-            Function::Send | Function::Recv => return self.message(&call),
-            // One-sided and unknown calls need not be the same on all ranks.
-            Function::Other => {
-                self.others += 1;
-                return;
-            }
-            _ => {}
+        if matches!(call.function, Function::Send | Function::Recv | Function::Other) {
+            return self.message(&call);
         }
         self.len += 1;
         self.hash = roll(self.hash, &call);
-        if self.stride == 0 {
-            self.stride = 1;
-        }
-        if self.len.is_multiple_of(self.stride) {
-            if self.checkpoints.len() == MAX_CHECKPOINTS {
-                let mut odd = false;
-                self.checkpoints.retain(|_| {
-                    odd = !odd;
-                    !odd
-                });
-                self.stride *= 2;
-            }
-            if self.len.is_multiple_of(self.stride) {
-                self.checkpoints.push(Checkpoint { hash: self.hash, line: call.line, offset: call.offset });
-            }
+        if self.len & self.stride.wrapping_sub(1) == 0 || self.stride == 0 {
+            self.check(&call);
         }
         if self.tail.len() == KEPT_CALLS {
             self.tail.pop_front();
@@ -145,8 +127,30 @@ impl Sequence {
         self.tail.push_back(call);
     }
 
-    /// Counts a Send or Recv.
+    /// Sets a checkpoint behind a call.
+    #[inline(never)]
+    fn check(&mut self, call: &KeptCall) {
+        self.stride = self.stride.max(1);
+        if self.checkpoints.len() == MAX_CHECKPOINTS {
+            let mut odd = false;
+            self.checkpoints.retain(|_| {
+                odd = !odd;
+                !odd
+            });
+            self.stride *= 2;
+        }
+        if self.len & (self.stride - 1) == 0 {
+            self.checkpoints.push(Checkpoint { hash: self.hash, line: call.line, offset: call.offset });
+        }
+    }
+
+    /// Counts a call that ranks need not have in common.
     fn message(&mut self, call: &KeptCall) {
+        // One-sided and unknown calls.
+        if call.function == Function::Other {
+            self.others += 1;
+            return;
+        }
         self.p2p += 1;
         let near = [self.last_peer, self.last_peer + 1].into_iter().find(|i| self.peers.get(*i).is_some_and(|p| p.rank == call.root));
         let at = match near.map_or_else(|| self.peers.binary_search_by_key(&call.root, |p| p.rank), Ok) {

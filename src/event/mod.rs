@@ -18,11 +18,11 @@ pub mod tables;
 
 pub use catalog::{Catalog, catalog};
 pub use channel::{Channel, Direction, Via};
-pub use collective::{Collective, Function, Tails, parse_collective, quick_collective};
+pub use collective::{Collective, Function, Tails, op_count, parse_collective, quick_collective};
 pub use init::{Init, Phase};
 pub use matcher::FormatError;
 pub use setting::Setting;
-pub use shape::{Fields, Scope, Shape, Stage, shape};
+pub use shape::{Fields, Scope, Shape, Spans, Stage, shape};
 pub use user::{MAX_PATTERNS, Pattern, UserPatterns};
 pub use version::{Library, Version};
 

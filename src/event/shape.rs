@@ -130,6 +130,25 @@ pub struct Fields<'a> {
     pub(super) values: [&'a [u8]; MAX_FIELDS],
 }
 
+/// Where the fields of a match stand in its message: an equal message has them in the same places.
+#[derive(Debug, Clone, Copy)]
+pub struct Spans {
+    names: &'static [FieldName],
+    /// (start, end), one a name.
+    places: [(u16, u16); MAX_FIELDS],
+}
+
+impl Spans {
+    /// The fields of `msg`, which is equal to the message that the places were taken from.
+    pub fn of<'a>(&self, msg: &'a [u8]) -> Fields<'a> {
+        let mut values = [&b""[..]; MAX_FIELDS];
+        for (value, (start, end)) in values.iter_mut().zip(self.places).take(self.names.len()) {
+            *value = msg.get(usize::from(start)..usize::from(end)).unwrap_or_default();
+        }
+        Fields { names: self.names, values }
+    }
+}
+
 /// Name of a field and whether it tells ledger entries apart.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldName {
@@ -140,6 +159,23 @@ pub struct FieldName {
 }
 
 impl<'a> Fields<'a> {
+    /// Where they stand in `msg`; `None` if one of them is no piece of it.
+    pub fn spans(&self, msg: &[u8]) -> Option<Spans> {
+        let mut places = [(0, 0); MAX_FIELDS];
+        for (place, value) in places.iter_mut().zip(self.values).take(self.names.len()) {
+            if value.is_empty() {
+                continue;
+            }
+            let start = (value.as_ptr() as usize).checked_sub(msg.as_ptr() as usize)?;
+            let end = start + value.len();
+            if end > msg.len() {
+                return None;
+            }
+            *place = (u16::try_from(start).ok()?, u16::try_from(end).ok()?);
+        }
+        Some(Spans { names: self.names, places })
+    }
+
     /// The raw value of a field.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.names.iter().position(|f| f.name == name).map(|i| self.values[i])

@@ -7,7 +7,7 @@ mod who;
 pub use kinds::Kinds;
 
 use crate::digest::{Call, Item, Parsed};
-use crate::event::{Channel, Direction, Event, Init};
+use crate::event::{Channel, Direction, Event, Init, op_count};
 use crate::input::Span;
 use crate::line::{Level, records};
 use bumpalo::Bump;
@@ -85,7 +85,9 @@ impl EventStream {
         object.number("datatype", u64::from(c.datatype));
         object.number("op", u64::from(c.op));
         object.signed("root", i64::from(c.root));
-        object.number("opCount", c.op_count);
+        if let Some(n) = op_count(line) {
+            object.number("opCount", n);
+        }
         object.close();
         object.end(line);
     }

@@ -90,7 +90,7 @@ impl Stream {
         }
         let span = self.span(text);
         let arena = Bump::new();
-        let parsed = map_with(text, &arena, self.extra.patterns());
+        let parsed = map_with(text, &arena, self.extra.patterns(), None);
         if let Some(observer) = &self.extra.observer {
             observer(&Observed { stream: self.id, name: &self.folder.info.path, text, parsed: &parsed, span });
         }
@@ -122,7 +122,7 @@ impl Stream {
         for text in unfinished.iter().filter(|t| !t.is_empty()) {
             let arena = Bump::new();
             let span = Span { offset, closes_open_line: closes, ..self.span(text) };
-            folder.fold(&map_with(text, &arena, self.extra.patterns()), span);
+            folder.fold(&map_with(text, &arena, self.extra.patterns(), None), span);
             offset += span.bytes;
             closes = true;
         }

@@ -21,6 +21,7 @@ impl Job {
         let nnodes = count_nodes(&comms, &hosts, world);
         let facts = facts_of(&mut streams, &procs, &hosts, nnodes);
         let mut job = Self {
+            tellers: tellers(&procs, last),
             facts,
             library: library(&procs),
             versions: versions(&procs),
@@ -43,6 +44,26 @@ impl Job {
         job.divergences = divergence::find(&job);
         job
     }
+}
+
+/// Who of an attempt tells of which kind.
+fn tellers(procs: &[super::Proc], run: usize) -> BTreeMap<String, Vec<usize>> {
+    let mut tellers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (i, p) in procs.iter().enumerate().filter(|(_, p)| p.run == run) {
+        let mut last = "";
+        for kind in p.log.ledger.iter().map(|e| e.kind.as_str()) {
+            // Entries are ordered by kind.
+            if kind == last {
+                continue;
+            }
+            last = kind;
+            match tellers.get_mut(kind) {
+                Some(list) => list.push(i),
+                None => drop(tellers.insert(kind.to_owned(), vec![i])),
+            }
+        }
+    }
+    tellers
 }
 
 /// Whose facts the streams hold.

@@ -21,6 +21,7 @@ pub use ranks::rank_of_name;
 use crate::digest::{Process, Sample, StreamInfo};
 use crate::event::{Library, Stage};
 use crate::line::Time;
+use std::collections::BTreeMap;
 
 /// Size of a job beyond which nobody lists the ranks that have no log.
 const MAX_ABSENT: u32 = 1 << 20;
@@ -74,6 +75,9 @@ pub struct Job {
     pub vantage: Vantage,
     /// What the hosts say about themselves.
     pub facts: Facts,
+    /// Kind of a fact → the processes of the last attempt that tell of it, ascending: of thousands of processes only
+    /// these are asked.
+    tellers: BTreeMap<String, Vec<usize>>,
 }
 
 /// One operating system process.
@@ -192,6 +196,11 @@ impl Job {
     /// Index of the last attempt.
     pub fn last_run(&self) -> usize {
         self.runs.len().saturating_sub(1)
+    }
+
+    /// The processes of the last attempt that tell of a kind, ascending.
+    pub fn tellers(&self, kind: &str) -> &[usize] {
+        self.tellers.get(kind).map_or(&[], Vec::as_slice)
     }
 
     /// The last run's largest communicator.

@@ -69,6 +69,7 @@ impl<'a, F: Visitor<'a>> Cutter<'a, F> {
 
     /// Offers a line with a known prefix to the visitor itself: `rest` is the block from its message on. Returns the
     /// length of the message that it took.
+    #[inline(always)]
     pub fn offer(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         let taken = self.sink.quick(known, rest)?;
         self.follows = true;

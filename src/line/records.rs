@@ -100,6 +100,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     /// Whether `text` starts with it. The tail tells most others apart at once.
+    #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let len = self.prefix.len();
         text.len() >= len && text[len - INFO.len() - 8..len - INFO.len()] == self.tail && text[..len] == *self.prefix
@@ -133,12 +134,13 @@ impl<'a> Fast<'a, Search<'static>> {
     }
 
     /// The prefix at `start`, if it was seen before.
+    #[inline(always)]
     fn known(&mut self, line: u32, start: usize) -> Option<Known<'a, '_>> {
         let text = &self.block[start..];
-        if !self.seen[self.last].as_ref().is_some_and(|s| s.starts(text)) {
+        if !self.seen[self.last % SLOTS].as_ref().is_some_and(|s| s.starts(text)) {
             self.last = self.seen.iter().position(|s| s.as_ref().is_some_and(|s| s.starts(text)))?;
         }
-        let seen = self.seen[self.last].as_ref()?;
+        let seen = self.seen[self.last % SLOTS].as_ref()?;
         let message = start + seen.prefix.len();
         Some(Known { slot: self.last, generation: self.generation, wrap: &seen.wrap, header: &seen.header, block: self.block, line, offset: start, message })
     }

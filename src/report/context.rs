@@ -22,8 +22,24 @@ pub struct Surroundings {
     pub after: Vec<String>,
 }
 
-/// Reads them; an error says in words why they are left out.
-pub fn surroundings(evidence: &Evidence) -> Result<Surroundings, &'static str> {
+/// Gives the lines around a piece of evidence.
+pub trait Context: std::fmt::Debug {
+    /// The lines; an error says in words why they are left out.
+    fn around(&self, evidence: &Evidence) -> Result<Surroundings, &'static str>;
+}
+
+/// Reads them from the files that the evidence names.
+#[derive(Debug, Clone, Copy)]
+pub struct FromFiles;
+
+impl Context for FromFiles {
+    fn around(&self, evidence: &Evidence) -> Result<Surroundings, &'static str> {
+        surroundings(evidence, &|line| line.to_owned())
+    }
+}
+
+/// Reads them; `show` makes of a line what may be shown of it.
+pub fn surroundings(evidence: &Evidence, show: &dyn Fn(&str) -> String) -> Result<Surroundings, &'static str> {
     if evidence.file == "-" {
         return Err("it came through a pipe");
     }
@@ -45,9 +61,9 @@ pub fn surroundings(evidence: &Evidence) -> Result<Surroundings, &'static str> {
         return Err(CHANGED);
     }
     let whole = if from > 0 { memchr::memchr(b'\n', before).map_or(&[][..], |cut| before.get(cut + 1..).unwrap_or_default()) } else { before };
-    let mut above: Vec<String> = lines(whole).rev().take(LINES).collect();
+    let mut above: Vec<String> = lines(whole, show).rev().take(LINES).collect();
     above.reverse();
-    Ok(Surroundings { before: above, after: lines(after).take(LINES).collect() })
+    Ok(Surroundings { before: above, after: lines(after, show).take(LINES).collect() })
 }
 
 const CHANGED: &str = "its file is packed or not what was analysed";
@@ -60,10 +76,10 @@ fn window(path: &str, from: u64, length: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = String> {
+fn lines(bytes: &[u8], show: &dyn Fn(&str) -> String) -> impl DoubleEndedIterator<Item = String> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let parts: Vec<&[u8]> = if text.is_empty() { Vec::new() } else { text.split(|b| *b == b'\n').collect() };
-    parts.into_iter().map(|l| super::view::shorten(String::from_utf8_lossy(l).trim_end(), MAX_LINE))
+    parts.into_iter().map(move |l| super::view::shorten(show(&String::from_utf8_lossy(l)).trim_end(), MAX_LINE))
 }
 
 #[cfg(test)]
@@ -80,6 +96,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         write!(file, "one\ntwo\nthree\nfour\nfive").unwrap();
         let path = file.path().to_str().unwrap().to_owned();
+        let surroundings = |e: &Evidence| surroundings(e, &|line| line.to_owned());
         let found = surroundings(&evidence(&path, 8, "three")).unwrap();
         assert_eq!(found, Surroundings { before: vec!["one".into(), "two".into()], after: vec!["four".into(), "five".into()] });
         for (offset, text) in [(8, "drei"), (9, "hree"), (400, "three"), (8, "")] {

@@ -15,11 +15,13 @@ mod view;
 mod words;
 
 pub use clean::clean;
+pub use context::{Context, FromFiles, Surroundings, surroundings};
 pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
 pub use text::{tree, wrap};
 pub use words::{plural, stage, verdict};
 
+use crate::lang::Lang;
 use crate::rules::Analysis;
 use std::io::{self, Write};
 use text::heads;
@@ -61,7 +63,7 @@ pub enum Format {
 
 /// How to write.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct Options<'a> {
     /// Columns that the text may use.
     pub width: usize,
     /// Use colours.
@@ -72,14 +74,16 @@ pub struct Options {
     pub tree: bool,
     /// Markdown only: fill this project's bug form.
     pub template: Option<Template>,
+    /// Text only: explain each finding in this language, too.
+    pub lang: Lang,
     /// HTML only: read the lines around the evidence from the files. Only for analyses whose files the user named:
     /// in a foreign one a path may point anywhere.
-    pub context: bool,
+    pub context: Option<&'a dyn Context>,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, context: false }
+        Self { width: DEFAULT_WIDTH, color: false, brief: false, tree: false, template: None, lang: Lang::En, context: None }
     }
 }
 

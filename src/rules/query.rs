@@ -1,7 +1,7 @@
 //! The query layer: what rules may ask of the job. Everything answers for the last attempt only.
 
 use super::finding::Evidence;
-use crate::digest::{CommLog, Entry, Mark, Sample};
+use crate::digest::{CommLog, Entry, Mark, Sample, SettingKey};
 use crate::event::{Stage, catalog};
 use crate::job::{Comm, Job, Member, Proc};
 use std::cell::RefCell;
@@ -178,23 +178,20 @@ impl<'a> Ask<'a> {
         for kind in kinds {
             self.note(|| Question::Kind((*kind).to_owned()));
         }
-        // Each kind by itself: there are thousands of ledgers and few entries are wanted.
-        let in_order: std::collections::BTreeSet<&str> = kinds.iter().copied().collect();
-        let entries = |p: &'a Proc| in_order.iter().flat_map(|kind| p.log.ledger.of(kind)).collect::<Vec<_>>();
-        let mut hits: Vec<Hit<'a>> = self.procs().flat_map(|(i, p)| entries(p).into_iter().map(move |entry| Hit { job: self.job, proc: i, entry })).collect();
-        hits.sort_by_key(Hit::at);
+        let distinct: BTreeSet<&str> = kinds.iter().copied().collect();
+        let of = |kind: &'_ str| {
+            self.job.tellers(kind).iter().flat_map(move |&proc| self.job.procs[proc].log.ledger.of(kind).map(move |entry| Hit { job: self.job, proc, entry })).collect::<Vec<_>>()
+        };
+        let mut hits: Vec<Hit<'a>> = distinct.into_iter().flat_map(of).collect();
+        // As if process by process, so that records of the same place keep their order.
+        hits.sort_by_key(|h| (h.at(), h.proc));
         hits
     }
 
     /// All entries whose kind starts with `prefix`, in order of their first record.
     pub fn under(self, prefix: &str) -> Vec<Hit<'a>> {
         self.note(|| Question::Under(prefix.to_owned()));
-        self.hits_where(|k| k.starts_with(prefix))
-    }
-
-    fn hits_where(self, wanted: impl Fn(&str) -> bool) -> Vec<Hit<'a>> {
-        let mut hits: Vec<Hit<'a>> =
-            self.procs().flat_map(|(i, p)| p.log.ledger.iter().map(move |entry| Hit { job: self.job, proc: i, entry })).filter(|h| wanted(&h.entry.kind)).collect();
+        let mut hits: Vec<Hit<'a>> = self.procs().flat_map(|(i, p)| p.log.ledger.under(prefix).map(move |entry| Hit { job: self.job, proc: i, entry })).collect();
         hits.sort_by_key(Hit::at);
         hits
     }
@@ -203,16 +200,18 @@ impl<'a> Ask<'a> {
     pub fn has(self, kind: &str) -> bool {
         debug_assert!(is_kind(kind), "unknown kind {kind}");
         self.note(|| Question::Kind(kind.to_owned()));
-        self.procs().any(|(_, p)| p.log.ledger.of(kind).next().is_some())
+        !self.job.tellers(kind).is_empty()
     }
 
     /// All values of a variable, in order of their first record.
     pub fn settings(self, name: &str) -> Vec<SettingHit<'a>> {
         self.note(|| Question::Setting(name.to_owned()));
+        // Settings are ordered by name: of thousands of processes only the few wanted ones are looked at.
+        let from = SettingKey { name: name.to_owned(), value: String::new(), in_force: false };
+        let own = |p: &'a Proc| p.log.settings.range(&from..).take_while(|(k, _)| k.name == name);
         let mut hits: Vec<SettingHit<'a>> = self
             .procs()
-            .flat_map(|(i, p)| p.log.settings.iter().map(move |(k, s)| SettingHit { job: self.job, proc: i, name: &k.name, value: &k.value, in_force: k.in_force, sample: s }))
-            .filter(|s| s.name == name)
+            .flat_map(|(i, p)| own(p).map(move |(k, s)| SettingHit { job: self.job, proc: i, name: &k.name, value: &k.value, in_force: k.in_force, sample: s }))
             .collect();
         hits.sort_by_key(|h| h.sample.at);
         hits

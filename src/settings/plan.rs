@@ -51,11 +51,11 @@ pub fn plan(analysis: &Analysis, wanted: &Wanted<'_>) -> Sheet {
         sheet.head.push(format!("{} ({severity}, {}): {}", finding.id, confidence(finding), finding.title));
     }
     sheet.head.push("Nothing has been run or changed. Read it, then change one thing at a time.".to_owned());
-    let all = nodes(analysis);
+    let names = nodes(analysis);
     let hosts: Vec<Option<String>> = match wanted.node {
         Some(name) => vec![Some(name.to_owned())],
-        None if all.is_empty() => vec![None],
-        None => all.into_iter().map(Some).collect(),
+        None if names.is_empty() => vec![None],
+        None => names.iter().cloned().map(Some).collect(),
     };
     for host in hosts {
         if let Some(block) = block(analysis, &findings, host.as_deref()) {
@@ -63,7 +63,7 @@ pub fn plan(analysis: &Analysis, wanted: &Wanted<'_>) -> Sheet {
         }
     }
     for finding in &findings {
-        by_hand(finding, wanted.node, &sheet.blocks, &mut sheet.tail);
+        by_hand(finding, wanted.node, &names, &sheet.blocks, &mut sheet.tail);
     }
     sheet
 }
@@ -83,19 +83,20 @@ fn concerns(finding: &Finding, host: &str) -> bool {
 
 fn block(analysis: &Analysis, findings: &[&Finding], host: Option<&str>) -> Option<Block> {
     let job = &analysis.job;
+    let all = nodes(analysis);
     let node = host.and_then(|h| job.hosts.iter().position(|row| row.name == h).map_or_else(|| job.facts.named(h), |i| job.facts.of(i)));
     let own = node.and_then(|n| port(analysis, n));
     let mut block = Block { host: host.map(str::to_owned), address: own.and_then(|r| r.address()).map(|(ip, _)| ip.to_string()), ..Block::default() };
     for finding in findings.iter().filter(|f| host.is_none_or(|h| concerns(f, h))) {
-        let first = finding.fixes.iter().find(|f| !settings(f).is_empty());
+        let first = finding.fixes.iter().map(settings).find(|s| !s.is_empty()).unwrap_or_default();
         let mut lines: Vec<Line> = Vec::new();
-        if matches!(finding.id, "tcp-fallback" | "fabric-split" | "roce-qp-gid-mtu")
+        if matches!(finding.id, "tcp-fallback" | "fabric-split")
             && let Some(rail) = &own
         {
             // Facts of this very node beat what a log can guess.
             lines.extend(pinned(rail, is_old(job)));
         }
-        lines.extend(first.into_iter().flat_map(settings).map(|line| fill(line, own.as_ref(), finding.id)));
+        lines.extend(for_node(first, host, &all).into_iter().map(|line| fill(line, own.as_ref(), finding.id)));
         for line in lines {
             // What an earlier finding decided stands: it is the surer one.
             if !block.lines.iter().any(|l| l.name == line.name) {
@@ -111,6 +112,35 @@ fn block(analysis: &Analysis, findings: &[&Finding], host: Option<&str>) -> Opti
     }
     block.after.extend(undo(analysis, host, &block.lines));
     (!block.lines.is_empty()).then_some(block)
+}
+
+/// A fix may hold a line for each node, which says so: `# on node7: …`. Gives those of this node and those of all; a
+/// variable that only other nodes have a value for is left open.
+fn for_node(lines: Vec<Line>, host: Option<&str>, all: &[String]) -> Vec<Line> {
+    let mut mine: Vec<Line> = Vec::new();
+    let mut others = Vec::new();
+    for line in lines {
+        match meant(&line.note, all) {
+            Some((node, rest)) if host.is_none_or(|h| h == node) => mine.push(Line { note: rest.to_owned(), from_facts: true, ..line }),
+            Some(_) => others.push(line),
+            None => mine.push(line),
+        }
+    }
+    for line in others {
+        if !mine.iter().any(|l| l.name == line.name) {
+            mine.push(Line::open(&line.name, "", ""));
+        }
+    }
+    mine
+}
+
+/// The node that a remark limits its command to, and the rest of the remark.
+fn meant<'a>(note: &'a str, all: &[String]) -> Option<(&'a str, &'a str)> {
+    let rest = note.strip_prefix("on ")?;
+    // The longest name: node1 is not node10.
+    let node = all.iter().filter(|n| rest.strip_prefix(n.as_str()).is_some_and(|r| r.is_empty() || r.starts_with([':', ',', ';']))).max_by_key(|n| n.len())?;
+    let (name, rest) = rest.split_at(node.len());
+    Some((name, rest.trim_start_matches([':', ',', ';', ' '])))
 }
 
 /// How to take the lines back: what the job had before is set again, the rest taken out.
@@ -188,20 +218,31 @@ fn fill(line: Line, own: Option<&Rail<'_>>, cause: &str) -> Line {
         let note = if line.note.is_empty() { cause.to_owned() } else { format!("{cause}: {}", line.note) };
         return Line { note, ..line };
     };
-    let known = own.and_then(|r| r.exports().into_iter().chain(r.gid_export()).find(|(name, _)| *name == line.name));
+    let known = own.and_then(|r| r.exports().into_iter().chain(only_gid(r.node)).find(|(name, _)| *name == line.name));
     if let Some((name, value)) = known {
         return Line { from_facts: true, ..Line::set(name, value, "by the facts of this node") };
     }
     let by_rule = rule(&line.name);
-    let rule = if by_rule.is_empty() { format!("{text} {}", line.note) } else { by_rule.to_owned() };
+    let rule = match (by_rule, text.as_str()) {
+        ("", "") => "no fact of this node gives its value".to_owned(),
+        ("", text) => format!("{text} {}", line.note),
+        (by_rule, _) => by_rule.to_owned(),
+    };
     Line { value: Value::Open(rule.trim().to_owned()), ..line }
+}
+
+/// The GID index of a node, where it is the same for all of its ports that are not down: one variable serves them all.
+fn only_gid(node: &NodeFacts) -> Option<(&'static str, String)> {
+    let mut found = node.rails().into_iter().filter(|r| r.is_up() != Some(false)).filter_map(|r| r.gid_export());
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
 }
 
 /// Commands that only look for the values of variables.
 const LOOKS: &[&str] = &["ip ", "rdma ", "show_gids", "ibv_devinfo", "ls ", "cd /sys/"];
 
 /// Everything that is no variable, or an alternative.
-fn by_hand(finding: &Finding, node: Option<&str>, blocks: &[Block], tail: &mut Vec<String>) {
+fn by_hand(finding: &Finding, node: Option<&str>, all: &[String], blocks: &[Block], tail: &mut Vec<String>) {
     let place = match node {
         Some(name) => format!(" on {name}"),
         None if finding.hosts.is_empty() => String::new(),
@@ -211,8 +252,9 @@ fn by_hand(finding: &Finding, node: Option<&str>, blocks: &[Block], tail: &mut V
         let settings = settings(fix);
         let decided = |line: &Line| blocks.iter().all(|b| b.lines.iter().any(|l| l.name == line.name && (l.from_facts || answers(&l.value, &line.value))));
         let done = !settings.is_empty() && !blocks.is_empty() && settings.iter().all(decided);
-        let commands: Vec<&String> = fix.commands.iter().filter(|c| !done || !(is_setting(c) || LOOKS.iter().any(|l| c.starts_with(l)))).collect();
-        if done && commands.is_empty() {
+        let elsewhere = |c: &str| node.is_some_and(|n| c.split_once("   # ").and_then(|(_, note)| meant(note, all)).is_some_and(|(named, _)| named != n));
+        let commands: Vec<&String> = fix.commands.iter().filter(|c| !elsewhere(c)).filter(|c| !done || !(is_setting(c) || LOOKS.iter().any(|l| c.starts_with(l)))).collect();
+        if commands.is_empty() && (done || !fix.commands.is_empty()) {
             continue;
         }
         tail.push(String::new());
@@ -275,6 +317,22 @@ mod tests {
                 Line::unset("NCCL_PROTO", "gone"),
             ]
         );
+    }
+
+    #[test]
+    fn lines_for_one_node_stay_with_it() {
+        let all = ["node1".to_owned(), "node10".to_owned(), "node2".to_owned()];
+        let fix = Fix {
+            commands: ["export NCCL_IB_GID_INDEX=3   # on node1: mlx5_0", "export NCCL_IB_GID_INDEX=5   # on node10, mlx5_1", "unset NCCL_PROTO   # on every node"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Fix::default()
+        };
+        let of = |host| for_node(settings(&fix), Some(host), &all);
+        let proto = || Line::unset("NCCL_PROTO", "on every node");
+        assert_eq!(of("node1"), [Line { from_facts: true, ..Line::set("NCCL_IB_GID_INDEX", "3", "mlx5_0") }, proto()]);
+        assert_eq!(of("node10"), [Line { from_facts: true, ..Line::set("NCCL_IB_GID_INDEX", "5", "mlx5_1") }, proto()]);
+        assert_eq!(of("node2"), [proto(), Line::open("NCCL_IB_GID_INDEX", "", "")]);
     }
 
     #[test]

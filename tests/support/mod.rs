@@ -1,6 +1,6 @@
 //! Analyses built by hand, for tests of the writers.
 
-use ncclog::digest::{Mark, Sample, StreamInfo};
+use ncclog::digest::{Digest, Mark, Sample, StreamInfo};
 use ncclog::event::{Library, Stage};
 use ncclog::job::{Comm, HostRow, Job, RankRow, Run, Transport, Vantage};
 use ncclog::rules::tree::Walk;
@@ -24,24 +24,7 @@ pub fn comm(id: u64, nranks: u32) -> Comm {
 
 /// An analysis of nothing with a verdict and findings.
 pub fn analysis(verdict: Verdict, findings: Vec<Finding>) -> Analysis {
-    let job = Job {
-        streams: Vec::new(),
-        library: None,
-        versions: Vec::new(),
-        procs: Vec::new(),
-        comms: Vec::new(),
-        world: None,
-        nranks: None,
-        nnodes: None,
-        nets: Vec::new(),
-        hosts: Vec::new(),
-        ranks: Vec::new(),
-        divergences: Vec::new(),
-        transports: Vec::new(),
-        runs: Vec::new(),
-        vantage: Vantage::PostMortem,
-        facts: ncclog::job::Facts::default(),
-    };
+    let job = Job::build(Digest::default(), Vantage::PostMortem);
     Analysis { job, findings, verdict, notes: Vec::new(), unknown: Vec::new(), silenced: Vec::new(), walk: Walk::none(), why_not: Vec::new(), undecided: Vec::new() }
 }
 

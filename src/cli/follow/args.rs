@@ -2,6 +2,7 @@
 
 use crate::cli::args::{ColorArg, ConfigArgs, ExpectArg};
 use crate::cli::exit::FailOn;
+use crate::cli::redact::RedactArg;
 use crate::follow::Until;
 use crate::report::Format;
 use clap::Args;
@@ -51,6 +52,9 @@ pub struct FollowArgs {
     /// What must hold
     #[command(flatten)]
     pub expect: ExpectArg,
+    /// What the report may show
+    #[command(flatten)]
+    pub redact: RedactArg,
     /// Configuration
     #[command(flatten)]
     pub config: ConfigArgs,

@@ -46,6 +46,7 @@ pub fn run(args: &FollowArgs) -> Result<u8> {
         output::check(path)?;
         output::check_not_input(path, inputs.iter().map(String::as_str))?;
     }
+    let redaction = args.redact.start(false)?;
     let user = args.config.load()?;
     let expected = expectations(&args.expect, &args.config)?;
     let feed = Feed::new(&inputs, args.poll, args.tee, Extra { observer: None, user: user.clone() })?;
@@ -53,9 +54,12 @@ pub fn run(args: &FollowArgs) -> Result<u8> {
     show.awaited(&feed.follower.awaited().into_iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect::<Vec<_>>());
     let now = Instant::now();
     let mut session = Session { args, user, expected, feed, show, started: now, look_from: now, stalled: false };
-    let (end, analysis) = session.run();
+    let (end, mut analysis) = session.run();
     session.show.clear();
     let code = code(&end, &analysis, &session.feed.follower, args);
+    if let Some(redaction) = redaction {
+        redaction.report(&mut analysis)?;
+    }
     write(args, &analysis)?;
     Ok(code)
 }

@@ -1,6 +1,6 @@
 //! Findings with their proof in its surroundings, and what to do.
 
-use super::super::context::surroundings;
+use super::super::context::Context;
 use super::super::view::{confidence, severity, terms};
 use super::super::{Options, heads, plural, ranges};
 use super::{prose, t};
@@ -25,13 +25,13 @@ pub fn section(analysis: &Analysis, options: &Options) -> Option<Markup> {
     (!roots.is_empty()).then(|| {
         html! {
             @for (number, root) in roots.iter().enumerate() {
-                (finding(&findings[*root], number + 1, &victims(*root), options.context && number < MAX_IN_CONTEXT))
+                (finding(&findings[*root], number + 1, &victims(*root), options.context.filter(|_| number < MAX_IN_CONTEXT)))
             }
         }
     })
 }
 
-fn finding(finding: &Finding, number: usize, victims: &[&Finding], context: bool) -> Markup {
+fn finding(finding: &Finding, number: usize, victims: &[&Finding], context: Option<&dyn Context>) -> Markup {
     let ranks = (!finding.ranks.is_empty()).then(|| ranges(&finding.ranks, None));
     html! {
         article .finding .(severity(finding.severity)) id=(format!("f{number}")) data-r=[ranks] data-q {
@@ -74,8 +74,8 @@ fn concerned(finding: &Finding) -> Markup {
     }
 }
 
-fn evidence(line: &Evidence, context: bool) -> Markup {
-    let around = if context { surroundings(line) } else { Err("") };
+fn evidence(line: &Evidence, context: Option<&dyn Context>) -> Markup {
+    let around = context.map_or(Err(""), |c| c.around(line));
     html! {
         figure data-r=[line.rank] {
             figcaption {

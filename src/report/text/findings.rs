@@ -4,6 +4,7 @@
 use super::page::{Page, paint};
 use super::wrap::{columns, shorten};
 use super::{quote, tree};
+use crate::lang;
 use crate::report::view::terms;
 use crate::report::{clean, plural, ranges};
 use crate::rules::{Confidence, Evidence, Finding, Fix, Severity};
@@ -84,6 +85,7 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
     let label = format!("{number}. {tag} {}: ", finding.id);
     let painted = format!("{number}. {} {}: ", paint(palette.severity(finding.severity), &tag), paint(palette.bold, finding.id));
     page.labelled(0, &label, &painted, 3, palette.bold, &finding.title)?;
+    gloss(page, finding)?;
     if !finding.why.is_empty() {
         page.para(3, "", palette.plain, &finding.why)?;
     }
@@ -107,6 +109,17 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
     }
     for text in &finding.verify {
         verify(page, text)?;
+    }
+    Ok(())
+}
+
+/// What the cause is, in the user's language. The finding itself speaks in the words of the logs.
+fn gloss(page: &mut Page, finding: &Finding) -> io::Result<()> {
+    let Some(summary) = lang::summary(page.lang, finding.id) else { return Ok(()) };
+    let plain = page.palette.plain;
+    page.para(3, "中文： ", plain, summary)?;
+    if lang::explanation(page.lang, finding.id).is_some() {
+        page.para(3, "详解： ", page.palette.info, &format!("`ncclog explain {} --lang zh`", finding.id))?;
     }
     Ok(())
 }

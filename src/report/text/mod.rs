@@ -23,7 +23,7 @@ use std::io::{self, Write};
 pub fn write(analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io::Result<()> {
     let width = options.width.max(MIN_WIDTH);
     let palette = if options.color { Palette::colored() } else { Palette::plain() };
-    let mut page = Page { out, width, prose: width.min(PROSE_WIDTH), palette };
+    let mut page = Page { out, width, prose: width.min(PROSE_WIDTH), palette, lang: options.lang };
     let notes_shown = head::write(&mut page, analysis)?;
     if options.brief {
         return Ok(());

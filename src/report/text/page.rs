@@ -2,6 +2,7 @@
 
 use super::super::clean;
 use super::wrap::{columns, wrap_after};
+use crate::lang::Lang;
 use crate::rules::{Severity, Verdict};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
@@ -80,6 +81,8 @@ pub struct Page<'a> {
     pub prose: usize,
     /// Styles.
     pub palette: Palette,
+    /// Language of what is not quoted and not a finding's own.
+    pub lang: Lang,
 }
 
 impl Page<'_> {

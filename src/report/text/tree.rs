@@ -3,51 +3,57 @@
 use super::page::{Page, Palette, paint};
 use super::quote;
 use super::wrap::columns;
+use crate::lang::{self, Lang, Words};
 use crate::report::{MIN_WIDTH, PROSE_WIDTH, clean};
-use crate::rules::tree::{Branch, Decision, End, LEAVES, NODES, Probe, Walk, leaf, node};
+use crate::rules::tree::{Branch, Decision, End, Probe, Walk, leaf, node};
 use crate::rules::{Evidence, Finding};
 use std::io::{self, Write};
 
+/// The walk of an analysis is told in the words of its findings.
+const WORDS: Words = lang::words(Lang::En);
+
 /// Writes all questions with their probes and branches, and the leaves.
-pub fn whole(out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+pub fn whole(out: &mut dyn Write, width: usize, color: bool, lang: Lang) -> io::Result<()> {
+    let (nodes, leaves) = lang::tree(lang);
+    let words = lang::words(lang);
     let width = width.max(MIN_WIDTH);
     let palette = if color { Palette::colored() } else { Palette::plain() };
-    let mut page = Page { out, width, prose: width.min(PROSE_WIDTH), palette };
-    for (index, node) in NODES.iter().enumerate() {
+    let mut page = Page { out, width, prose: width.min(PROSE_WIDTH), palette, lang };
+    for (index, node) in nodes.iter().enumerate() {
         if index > 0 {
             page.blank()?;
         }
         page.raw(0, &paint(palette.bold, node.id))?;
         page.para(2, "", palette.plain, node.question)?;
-        page.para(2, "logs:  ", palette.plain, node.log)?;
-        probes(&mut page, 2, node.probes)?;
-        branches(&mut page, 2, node.branches)?;
+        page.para(2, words.logs, palette.plain, node.log)?;
+        probes(&mut page, 2, node.probes, &words)?;
+        branches(&mut page, 2, node.branches, &words)?;
     }
-    for leaf in LEAVES {
+    for leaf in leaves {
         page.blank()?;
         page.raw(0, &paint(palette.bold, leaf.id))?;
-        page.para(2, "cause: ", palette.plain, leaf.cause)?;
-        page.para(2, "mend:  ", palette.plain, leaf.remedy)?;
+        page.para(2, words.cause, palette.plain, leaf.cause)?;
+        page.para(2, words.mend, palette.plain, leaf.remedy)?;
     }
     Ok(())
 }
 
-fn probes(page: &mut Page, indent: usize, probes: &[Probe]) -> io::Result<()> {
+fn probes(page: &mut Page, indent: usize, probes: &[Probe], words: &Words) -> io::Result<()> {
     let palette = page.palette;
     for probe in probes {
         let command = paint(palette.info, probe.command);
-        page.raw(indent, &format!("probe: {command}"))?;
-        page.para(indent + 7, "", palette.plain, &format!("{}.", probe.look))?;
+        page.raw(indent, &format!("{}{command}", words.probe))?;
+        page.para(indent + 7, "", palette.plain, &format!("{}{}", probe.look, words.stop))?;
     }
     Ok(())
 }
 
-fn branches(page: &mut Page, indent: usize, branches: &[Branch]) -> io::Result<()> {
+fn branches(page: &mut Page, indent: usize, branches: &[Branch], words: &Words) -> io::Result<()> {
     let palette = page.palette;
     for branch in branches {
         page.para(indent, "- ", palette.plain, branch.answer)?;
-        page.para(indent + 2, "shown by: ", palette.plain, branch.outcome)?;
-        page.para(indent + 2, "then: ", palette.bold, &target(branch.next))?;
+        page.para(indent + 2, words.shown_by, palette.plain, branch.outcome)?;
+        page.para(indent + 2, words.then, palette.bold, &target(branch.next))?;
     }
     Ok(())
 }
@@ -71,8 +77,8 @@ pub fn walked(page: &mut Page, walk: &Walk) -> io::Result<()> {
     }
     let Some(node) = node(walk.at).filter(|_| walk.end == End::Open) else { return Ok(()) };
     page.para(2, "", palette.plain, node.question)?;
-    probes(page, 2, node.probes)?;
-    branches(page, 2, node.branches)
+    probes(page, 2, node.probes, &WORDS)?;
+    branches(page, 2, node.branches, &WORDS)
 }
 
 fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
@@ -82,7 +88,7 @@ fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
         proof(page, indent + 2, line)
     } else {
         page.para(indent + 2, "", palette.warning, "Not decided by the log.")?;
-        probes(page, indent + 2, decision.probes)?;
+        probes(page, indent + 2, decision.probes, &WORDS)?;
         for branch in decision.outcomes {
             page.para(indent + 2, "- ", palette.plain, &format!("{}: {}.", target(branch.next), branch.outcome))?;
         }

@@ -2,6 +2,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Marks that may not begin a line.
+const CLOSES: [char; 12] = ['，', '。', '、', '；', '：', '？', '！', '）', '」', '”', '》', '…'];
+
+/// Marks that may not end one.
+const OPENS: [char; 4] = ['（', '「', '“', '《'];
+
 /// Columns that `text` takes.
 pub fn columns(text: &str) -> usize {
     text.width()
@@ -18,12 +24,12 @@ pub fn wrap_after(taken: usize, text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
     let mut used = taken;
-    for word in words(text) {
-        let size = columns(&word);
-        let gap = usize::from(lines.last().is_some_and(|l| !l.is_empty()));
+    for (word, apart) in words(text).iter().flat_map(|w| pieces(w)) {
+        let size = columns(word);
+        let gap = usize::from(apart && lines.last().is_some_and(|l| !l.is_empty()));
         if used + gap + size <= width {
             push(&mut lines, if gap == 1 { " " } else { "" });
-            push(&mut lines, &word);
+            push(&mut lines, word);
             used += gap + size;
             continue;
         }
@@ -31,13 +37,33 @@ pub fn wrap_after(taken: usize, text: &str, width: usize) -> Vec<String> {
             lines.push(String::new());
         }
         used = if size <= width || word.contains('`') {
-            push(&mut lines, &word);
+            push(&mut lines, word);
             size
         } else {
-            cut(&mut lines, &word, width)
+            cut(&mut lines, word, width)
         };
     }
     lines
+}
+
+/// Where a line may be broken inside a word, and whether a blank stands before the piece. Scripts with wide characters
+/// set no blanks: they break anywhere but before a mark that closes and behind one that opens.
+fn pieces(word: &str) -> Vec<(&str, bool)> {
+    let wide = |c: char| c.width() == Some(2);
+    let whole = word.contains('`');
+    let mut list = Vec::new();
+    let mut start = 0;
+    let mut before: Option<char> = None;
+    for (at, c) in word.char_indices() {
+        let breaks = before.is_some_and(|b| (wide(b) || wide(c)) && !OPENS.contains(&b)) && !CLOSES.contains(&c);
+        if breaks && !whole {
+            list.push((&word[start..at], start == 0));
+            start = at;
+        }
+        before = Some(c);
+    }
+    list.push((&word[start..], start == 0));
+    list
 }
 
 fn push(lines: &mut [String], text: &str) {
@@ -113,6 +139,12 @@ mod tests {
         assert_eq!(wrap("節点 節点 節点", 9), ["節点 節点", "節点"]);
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap("a 0123456789abc b", 10), ["a", "0123456789", "abc b"]);
+    }
+
+    #[test]
+    fn wide_characters_break_anywhere_but_at_marks() {
+        assert_eq!(wrap("节点之间走 TCP，而不是（RDMA）。", 10), ["节点之间走", "TCP，而不", "是", "（RDMA）。"]);
+        assert_eq!(wrap("一二三四五六七。", 14), ["一二三四五六", "七。"]);
     }
 
     #[test]
