@@ -36,6 +36,7 @@ pub mod cli;
 pub mod collect;
 pub mod config;
 #[doc(hidden)]
+pub mod diff;
 pub mod digest;
 pub mod event;
 #[doc(hidden)]

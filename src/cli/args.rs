@@ -1,6 +1,7 @@
 //! The command line as clap sees it.
 
 use super::collect::{self, CollectArgs};
+use super::diff::{self, DiffArgs};
 use super::digest::{self, DigestArgs, MergeArgs};
 use super::env::{self, EnvArgs};
 use super::events::{self, EventsArgs};
@@ -83,6 +84,9 @@ pub enum Command {
     /// List the causes, explain one, or explain a log line
     #[command(before_help = EXPLAIN_EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Explain(ExplainArgs),
+    /// Tell what changed between a run that worked and one that does not
+    #[command(before_help = diff::EXAMPLES, after_help = diff::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
+    Diff(DiffArgs),
     /// Write down what logs say, small enough to be carried to where the job is analysed
     #[command(before_help = digest::EXAMPLES, after_help = digest::EXIT_CODES, help_template = TEMPLATE, args_override_self = true)]
     Digest(DigestArgs),
@@ -107,7 +111,7 @@ pub enum Command {
     /// Write the fixes of the findings for each node, with its own names
     #[command(before_help = fix::EXAMPLES, after_help = fix::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Fix(FixArgs),
-    /// Print the JSON Schema of `--format json`, or of a line of `events`
+    /// Print the JSON Schema of `--format json`, of a line of `events`, or of `diff`
     Schema(SchemaArgs),
     /// Print the completions of a shell
     #[command(before_help = packaging::COMPLETIONS, help_template = TEMPLATE)]
@@ -184,7 +188,7 @@ pub struct ExpectArg {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// analysis (`--format json`) or events
+    /// analysis (`--format json`), events or diff
     #[arg(value_enum, value_name = "OF", hide_possible_values = true, default_value_t)]
     pub of: SchemaOf,
 }
@@ -197,6 +201,8 @@ pub enum SchemaOf {
     Analysis,
     /// One event
     Events,
+    /// A comparison of two runs
+    Diff,
 }
 
 /// Arguments of `explain`.

@@ -3,6 +3,7 @@
 mod analyze;
 mod args;
 mod collect;
+mod diff;
 mod digest;
 mod env;
 mod events;
@@ -45,6 +46,7 @@ pub fn run() -> ExitCode {
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Digest(args)) => digest::run(args),
         Some(Command::Merge(args)) => digest::run_merge(args),
+        Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Events(args)) => events::run(args),
         Some(Command::Redact(args)) => redact::run(args),
         Some(Command::Expect(args)) => expect::run(args),
@@ -57,6 +59,7 @@ pub fn run() -> ExitCode {
         Some(Command::Schema(args)) => {
             let schema = match args.of {
                 SchemaOf::Analysis => JSON_SCHEMA,
+                SchemaOf::Diff => crate::diff::JSON_SCHEMA,
                 SchemaOf::Events => crate::events::JSON_SCHEMA,
             };
             output::to_stdout(false, |out| out.write_all(schema.as_bytes())).map(|()| OK)

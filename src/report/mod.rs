@@ -16,6 +16,7 @@ mod words;
 
 pub use clean::clean;
 pub use context::{Context, FromFiles, Surroundings, surroundings};
+pub(crate) use markdown::escape;
 pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
 pub use text::{tree, wrap};

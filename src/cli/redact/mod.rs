@@ -114,6 +114,17 @@ impl Redaction {
     }
 }
 
+impl Redaction {
+    /// Redacts two analyses that are compared, alike; what is left can be looked up in the redactor.
+    pub fn both(mut self, sides: [&mut Analysis; 2]) -> Result<Redactor> {
+        for side in sides {
+            redact_analysis(side, &mut self.redactor);
+        }
+        self.keep("the report is redacted")?;
+        Ok(self.redactor)
+    }
+}
+
 /// What is needed to show lines around the evidence of a redacted analysis.
 #[derive(Debug)]
 pub struct Redacted {

@@ -2,7 +2,7 @@
 //! said.
 
 mod blocks;
-mod escape;
+pub(crate) mod escape;
 mod fit;
 mod template;
 
