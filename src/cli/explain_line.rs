@@ -1,5 +1,6 @@
 //! `ncclog explain --line`: what the tool reads in one log line.
 
+use crate::digest::{Family, family_of};
 use crate::event::{Collective, Event, Init, Note, Phase, parse};
 use crate::line::{Level, RankHint, Record, records};
 use crate::report::clean;
@@ -16,6 +17,8 @@ struct Card {
     versions: String,
     source: String,
     fields: Vec<(&'static str, String)>,
+    /// What the line tells of a host, together with those around it.
+    facts: String,
 }
 
 /// Explains every record of `text`.
@@ -41,9 +44,11 @@ fn explain(record: &Record<'_>, index: usize, out: &mut dyn Write, color: bool) 
     if index > 0 {
         writeln!(out)?;
     }
-    let card = parse(record).map_or_else(unknown, |event| card(&event));
+    let fact = if record.header.is_none() { family_of(&lossy(record.text)).or_else(|| family_of(&lossy(record.msg))) } else { None };
+    let mut card = parse(record).map_or_else(|| fact.map_or_else(unknown, fact_card), |event| card(&event));
+    card.facts = fact.map_or_else(String::new, |f| f.reads.to_owned());
     let fields: Vec<String> = card.fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    let mut rows = vec![("event", card.kind), ("meaning", card.meaning), ("versions", card.versions), ("source", card.source), ("format", card.format)];
+    let mut rows = vec![("event", card.kind), ("meaning", card.meaning), ("facts", card.facts), ("versions", card.versions), ("source", card.source), ("format", card.format)];
     rows.extend(fields.into_iter().map(|f| ("field", f)));
     rows.push(("printed by", origin(record)));
     rows.push(("prefixes", prefixes(record)));
@@ -56,6 +61,11 @@ fn explain(record: &Record<'_>, index: usize, out: &mut dyn Write, color: bool) 
 
 fn unknown() -> Card {
     Card { kind: "none known".into(), meaning: "No message in the tables fits. It plays no part in an analysis.".into(), ..Card::default() }
+}
+
+fn fact_card(family: &'static Family) -> Card {
+    let meaning = "A line of a command's output: a fact of a host, where the lines before it tell what it is of.";
+    Card { kind: "fact of a host".into(), meaning: meaning.into(), source: family.commands.join(", "), ..Card::default() }
 }
 
 fn card(event: &Event<'_>) -> Card {
@@ -104,6 +114,7 @@ fn note_card(note: &Note<'_>) -> Card {
         versions,
         source: shape.source.into(),
         fields: note.fields.iter().map(|(name, value, _)| (name, lossy(value))).collect(),
+        facts: String::new(),
     }
 }
 
@@ -209,6 +220,14 @@ mod tests {
     fn prefixes_are_told() {
         let text = shown("[rank3]: node1:100:101 [0] NCCL INFO NCCL version 2.21.5+cuda12.4");
         assert!(text.contains("prefixes    rank 3\n") && text.contains("event       version\n"), "{text}");
+    }
+
+    #[test]
+    fn facts_of_hosts() {
+        let text = shown("link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ens1f0");
+        assert!(text.contains("facts ") && text.contains("GID table"), "{text}");
+        let text = shown("   active_width:   4X (2)");
+        assert!(text.contains("fact of a host") && text.contains("ibv_devinfo"), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The facts of hosts, resolved to the job's nodes: which RDMA device belongs to which interface, which GID is right.
 
 use super::HostRow;
-use crate::digest::{Gid, GidKind, HostFacts, Interface, LinkLayer, Naming, Port, Process, StreamInfo};
+use crate::digest::{Acs, Gid, GidKind, HostFacts, Interface, Line, LinkLayer, Naming, Port, Process, StreamInfo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -38,6 +38,19 @@ pub struct Rail<'a> {
     pub port: &'a Port,
     /// Network interface behind the port, if it was told and has facts of its own.
     pub interface: Option<&'a Interface>,
+}
+
+/// What the IOMMU does with transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iommu {
+    /// It is off.
+    Off,
+    /// It passes them through.
+    Passthrough,
+    /// It is on and translates.
+    Translates,
+    /// The command line leaves it to kernel and firmware.
+    Untold,
 }
 
 /// What the library's lines say of a host, to tell whose facts some are.
@@ -159,6 +172,38 @@ impl NodeFacts {
     /// The port of an RDMA device; the first one where no number is given.
     pub fn rail(&self, hca: &str, port: Option<u8>) -> Option<Rail<'_>> {
         self.rails().into_iter().find(|r| r.hca == hca && port.is_none_or(|p| p == r.port.number))
+    }
+
+    /// What the IOMMU does with transfers, as far as the kernel's command line tells.
+    pub fn iommu(&self) -> Option<(Iommu, &Line)> {
+        let line = self.facts.cmdline.as_ref()?;
+        let word = |w: &str| line.value.split_whitespace().any(|x| x == w);
+        let state = if ["iommu=off", "amd_iommu=off", "intel_iommu=off"].iter().any(|w| word(w)) {
+            Iommu::Off
+        } else if word("iommu=pt") || word("iommu.passthrough=1") {
+            Iommu::Passthrough
+        } else if ["amd_iommu=on", "intel_iommu=on", "amd_iommu=force_enable", "iommu=force", "iommu.passthrough=0", "iommu=nopt"].iter().any(|w| word(w)) {
+            Iommu::Translates
+        } else {
+            Iommu::Untold
+        };
+        Some((state, &line.at))
+    }
+
+    /// Whether access control redirects requests above one of these buses: the proving lines. Bridges whose buses are
+    /// not told count too, other devices do not; `None` where no line tells.
+    pub fn acs(&self, buses: &[u8]) -> Option<(bool, Vec<&Line>)> {
+        let above = |a: &&Acs| match a.below {
+            Some((first, last)) => buses.is_empty() || buses.iter().any(|b| (first..=last).contains(b)),
+            None => a.bridge || a.device.is_empty(),
+        };
+        let mine: Vec<&Acs> = self.facts.acs.iter().filter(above).collect();
+        let on: Vec<&Line> = mine.iter().filter(|a| a.redirects).map(|a| &a.at).collect();
+        match (mine.is_empty(), on.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some((false, mine.iter().map(|a| &a.at).take(1).collect())),
+            (false, false) => Some((true, on)),
+        }
     }
 
     /// The port behind a network interface.

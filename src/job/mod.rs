@@ -15,7 +15,7 @@ mod transports;
 
 pub use compare::{Outlier, outliers};
 pub use divergence::Divergence;
-pub use facts::{Facts, NodeFacts, Rail};
+pub use facts::{Facts, Iommu, NodeFacts, Rail};
 pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};

@@ -1,5 +1,6 @@
 //! fabric-split: Data-path settings of one node point to different links.
 
+use super::facts;
 use super::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use super::network;
 use super::query::{Ask, Hit, SettingHit};
@@ -37,10 +38,10 @@ struct Facts<'a> {
 }
 
 /// Interfaces of a host by address and by HCA, from the library's lists and from pasted host facts.
-fn maps<'a>(ask: Ask<'a>, facts: &Facts<'a>, host: &str) -> (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>) {
+fn maps<'a>(ask: Ask<'a>, told: &Facts<'a>, host: &str) -> (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>) {
     let (mut by_address, mut by_hca) = (BTreeMap::new(), BTreeMap::new());
     let near = |proc: usize| network::host_of(ask, proc) == host || network::host_of(ask, proc).is_empty();
-    for h in facts.hits.iter().filter(|h| near(h.proc)) {
+    for h in told.hits.iter().filter(|h| near(h.proc)) {
         for i in h.entry.first.get("list").map(network::interfaces).unwrap_or_default() {
             by_address.insert(i.address, i.name);
         }
@@ -51,7 +52,19 @@ fn maps<'a>(ask: Ask<'a>, facts: &Facts<'a>, host: &str) -> (BTreeMap<&'a str, &
             by_hca.insert(hca.split('/').next().unwrap_or(hca), iface);
         }
     }
+    // Facts of the host itself are surer than lines that nobody could be told to own.
+    if let Some(node) = facts::of_host(ask, host) {
+        for rail in node.rails() {
+            by_hca.extend(rail.netdev().map(|n| (rail.hca, n)));
+        }
+    }
     (by_address, by_hca)
+}
+
+/// The interface of a host that has an address.
+fn interface_at<'a>(ask: Ask<'a>, host: &str, address: &str) -> Option<&'a str> {
+    let node = facts::of_host(ask, host)?;
+    node.facts.interfaces.iter().find(|i| i.addresses.iter().any(|a| a.value.ip.to_string() == address)).map(|i| i.name.as_str())
 }
 
 fn on_host(ask: Ask<'_>, facts: &Facts<'_>, host: &str) -> Option<Finding> {
@@ -73,9 +86,9 @@ fn on_host(ask: Ask<'_>, facts: &Facts<'_>, host: &str) -> Option<Finding> {
         }
     }
     if let Some(s) = vllm
-        && let Some(interface) = by_address.get(s.value)
+        && let Some(interface) = by_address.get(s.value).copied().or_else(|| interface_at(ask, host, s.value))
     {
-        bindings.push(Binding { interface: (*interface).to_owned(), setting: s });
+        bindings.push(Binding { interface: interface.to_owned(), setting: s });
     }
     if let Some(s) = hca
         && let Some(interface) = single(&s).and_then(|h| by_hca.get(h.as_str()).copied())

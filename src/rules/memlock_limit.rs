@@ -1,8 +1,11 @@
 //! memlock-limit: The limit on locked memory is too low for RDMA.
 
+use super::facts;
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule};
+use crate::digest::{Fact, Limit};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The rule.
@@ -32,18 +35,21 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let told: Vec<Hit<'_>> = calls.iter().filter(|h| no_memory(h)).copied().collect();
     let hits = if told.is_empty() { calls.into_iter().filter(bare).collect() } else { told };
     let Some(first) = hits.first() else { return Vec::new() };
-    let limits: Vec<Hit<'_>> = ask.hits("host.ulimit_memlock").into_iter().filter(|h| h.get("value").is_some_and(|v| v.parse::<u64>().is_ok())).collect();
-    let confidence = match (bare(first), limits.is_empty()) {
-        (false, false) => Confidence::Certain,
-        (false, true) | (true, false) => Confidence::Likely,
-        (true, true) => Confidence::Possible,
+    let limits = limits(ask, &hits);
+    let low = limits.iter().any(|l| l.value != Limit::Unlimited);
+    let confidence = match (bare(first), low) {
+        (false, true) => Confidence::Certain,
+        // Without a limit something else ran out.
+        (false, false) if !limits.is_empty() => Confidence::Possible,
+        (false, false) | (true, true) => Confidence::Likely,
+        (true, false) => Confidence::Possible,
     };
     let call = call_name(first);
     let mut finding = Finding::new(RULE.cause.id, Severity::Error, confidence, format!("{}: {call} fails for lack of lockable memory", subject(&hits)));
     finding.why = why(first, &limits, &call);
     finding.ranks = ranks_of(&hits);
     finding.hosts = hosts_of(&hits);
-    finding.evidence = hits.iter().take(4).chain(limits.iter().take(2)).map(Hit::evidence).collect();
+    finding.evidence = hits.iter().take(4).map(Hit::evidence).chain(limits.iter().take(2).map(|l| facts::evidence(ask, &l.at))).collect();
     finding.fixes = fixes();
     finding.avoid =
         vec!["Smaller NCCL_BUFFSIZE or fewer channels: it fails later, with more ranks on the node.".to_owned(), "NCCL_IB_DISABLE=1 sends the data over TCP.".to_owned()];
@@ -77,7 +83,15 @@ fn subject(hits: &[Hit<'_>]) -> String {
     }
 }
 
-fn why(first: &Hit<'_>, limits: &[Hit<'_>], call: &str) -> String {
+/// The limits of the failing hosts, as far as facts show them; low ones first.
+fn limits<'a>(ask: Ask<'a>, hits: &[Hit<'_>]) -> Vec<&'a Fact<Limit>> {
+    let hosts: BTreeSet<Option<usize>> = hits.iter().map(|h| h.process().host_index).collect();
+    let known: Vec<&'a Fact<Limit>> = facts::nodes(ask).filter(|n| n.host.is_none() || hosts.contains(&n.host)).filter_map(|n| n.facts.memlock.as_ref()).collect();
+    let (low, none): (Vec<_>, Vec<_>) = known.into_iter().partition(|l| l.value != Limit::Unlimited);
+    low.into_iter().chain(none).collect()
+}
+
+fn why(first: &Hit<'_>, limits: &[&Fact<Limit>], call: &str) -> String {
     let mut text = if bare(first) {
         format!(
             "{call} failed as soon as RDMA connections were made. This version of NCCL does not print the reason; a limit on locked memory is the usual one, a sick HCA the other."
@@ -85,8 +99,11 @@ fn why(first: &Hit<'_>, limits: &[Hit<'_>], call: &str) -> String {
     } else {
         format!("{call} was refused with 'Cannot allocate memory'. RDMA pins host memory, and the process may not pin as much as it needs; it is host memory, not GPU memory.")
     };
-    if let Some(limit) = limits.iter().find_map(|h| h.get("value")) {
-        let _ = write!(text, " The log shows the limit: {limit} where it should say unlimited.");
+    let kib = limits.iter().find_map(|l| if let Limit::Value(bytes) = l.value { Some(bytes / 1024) } else { None });
+    if let Some(kib) = kib {
+        let _ = write!(text, " The host's facts show the limit: {kib} KiB where it should say unlimited.");
+    } else if !limits.is_empty() {
+        text.push_str(" But by the host's facts there is no limit on locked memory, as far as that shell and the ranks share it: the HCA may be out of queue pairs or registrations, or a cgroup limits the ranks.");
     } else {
         text.push_str(" If `ulimit -l` says unlimited there, the HCA ran out of queue pairs or registrations, or a cgroup limits them.");
     }

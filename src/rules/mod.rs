@@ -13,6 +13,8 @@ mod engine;
 mod env_mismatch;
 mod expectation_failed;
 mod fabric_split;
+mod facts;
+mod facts_notes;
 mod fd_limit;
 mod finding;
 mod gdr_disabled;

@@ -202,6 +202,7 @@ pub fn seen_devices<'a>(ask: Ask<'a>) -> Vec<&'a str> {
     for hit in ask.any_of(&["ib.device", "ib.open_failed", "ib.async_event", "gdr.state", "host.ibv_device", "host.show_gids_row"]) {
         names.extend(hit.entry.first.get("hca").map(|h| h.split([':', '/']).next().unwrap_or(h)));
     }
+    names.extend(super::facts::devices(ask));
     let mut seen = BTreeSet::new();
     names.retain(|n| !n.is_empty() && seen.insert(*n));
     names

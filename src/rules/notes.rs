@@ -15,7 +15,7 @@ pub fn write(ask: Ask<'_>, findings: &[Finding], verdict: Verdict) -> Vec<String
     if verdict == Verdict::Healthy {
         notes.push(praise(ask));
     }
-    let recognised = job.streams.iter().any(|s| s.events > 0);
+    let recognised = job.streams.iter().any(|s| s.events > 0) || !job.facts.is_empty();
     if !recognised {
         notes.push("No line of NCCL, RCCL, a framework or the kernel was recognised.".to_owned());
     }
@@ -26,6 +26,7 @@ pub fn write(ask: Ask<'_>, findings: &[Finding], verdict: Verdict) -> Vec<String
         notes.push(format!("The logs hold {} attempts; the findings are those of the last one.", job.runs.len()));
     }
     coverage(ask, &mut notes);
+    super::facts_notes::write(ask, &mut notes);
     if !findings.iter().any(|f| f.id == "collective-mismatch") {
         notes.extend(super::collective_mismatch::counts(ask));
         notes.extend(super::collective_mismatch::unanswered(ask).into_iter().take(2));

@@ -1,9 +1,13 @@
 //! shm-too-small: /dev/shm is too small for the shared memory segments of the ranks of one host.
 
+use super::facts;
 use super::finding::{Confidence, Finding, Severity};
 use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
+use crate::digest::{Fact, Shm};
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 const ID: &str = "shm-too-small";
 
@@ -31,7 +35,16 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let said = hits.iter().any(|h| no_space(h));
-    let confidence = if said { Confidence::Certain } else { Confidence::Likely };
+    let room = room(ask, &hits, &bus);
+    let wanted = hits.iter().filter_map(|h| h.num("size")).max().and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    // What a container gets by default holds no job of several ranks; a roomy one is rarely what ran out.
+    let small = room.is_some_and(|r| r.value.size <= 64 << 20 || r.value.free < wanted);
+    let ample = room.is_some_and(|r| r.value.free > wanted.max(1 << 30));
+    let confidence = match (said, small, ample) {
+        (true, ..) | (_, true, _) => Confidence::Certain,
+        (false, false, true) => Confidence::Possible,
+        (false, false, false) => Confidence::Likely,
+    };
     let proof: Vec<Hit<'_>> = hits.iter().copied().filter(no_space).chain(hits.iter().copied().filter(|h| !no_space(h))).chain(bus.iter().copied()).collect();
     let who = ranks_text(&ranks_of(&proof));
     let size = hits.iter().filter_map(|h| h.num("size")).max().map_or(String::new(), |n| format!(" of {} MiB", (n + 1_048_575) / 1_048_576));
@@ -39,6 +52,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         if hits.is_empty() { "A data loader ran out of room in /dev/shm".to_owned() } else { format!("/dev/shm is full: {who} could not get a shared memory segment{size}") };
     let mut finding = Finding::new(ID, Severity::Error, confidence, title);
     prove(&mut finding, &proof);
+    finding.evidence.extend(room.map(|r| facts::evidence(ask, &r.at)));
     let why = if said {
         "The system says that no space is left on /dev/shm."
     } else if hits.is_empty() {
@@ -49,6 +63,10 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     finding.why = format!(
         "{why} NCCL needs some MiB there for every pair of local ranks that goes through shared memory, and containers get 64 MiB by default. Errors of other ranks, and closed connections, follow from it."
     );
+    if let Some(room) = room {
+        let mib = |bytes: u64| bytes >> 20;
+        let _ = write!(finding.why, " By the host's facts it has {} MiB, of which {} MiB are free.", mib(room.value.size), mib(room.value.free));
+    }
     finding.fixes = vec![
         fix(
             "Give the container more shared memory",
@@ -78,6 +96,12 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     finding.avoid = lines(&["NCCL_SHM_DISABLE=1: local traffic then goes over the network, which is slow.", "A smaller NCCL_BUFFSIZE: it only moves the limit."]);
     finding.verify = lines(&["df -h /dev/shm   # inside the container"]);
     vec![finding]
+}
+
+/// What the facts of the failing hosts say of /dev/shm; the smallest.
+fn room<'a>(ask: Ask<'a>, hits: &[Hit<'_>], bus: &[Hit<'_>]) -> Option<&'a Fact<Shm>> {
+    let hosts: BTreeSet<Option<usize>> = hits.iter().chain(bus).map(|h| h.process().host_index).collect();
+    facts::nodes(ask).filter(|n| n.host.is_none() || hosts.contains(&n.host)).filter_map(|n| n.facts.shm.as_ref()).min_by_key(|s| s.value.free)
 }
 
 fn no_space(hit: &Hit<'_>) -> bool {

@@ -1,11 +1,14 @@
 //! slow-intra-node: GPUs of one machine exchange data through shared memory or the network instead of P2P.
 
+use super::facts;
 use super::finding::{Confidence, Evidence, Finding, Severity};
 use super::query::{Ask, Hit, SettingHit, ranges};
 use super::remedy::{fix, lines, sh};
 use super::waiting::{self, Link, Local};
 use super::{Cause, Rule};
+use crate::digest::{MatrixRow, Table};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 const ID: &str = "slow-intra-node";
 
@@ -37,7 +40,45 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let detour = !local.shm.is_empty() || !local.net.is_empty();
     let neighbours = detour || !local.p2p.is_empty() || shares_a_host(ask);
     let Some(reason) = reason(ask, &local, detour, neighbours) else { return Vec::new() };
-    vec![report(ask, &reason, local)]
+    let mut finding = report(ask, &reason, local);
+    by_facts(ask, &reason, &mut finding);
+    vec![finding]
+}
+
+/// What the hosts' tables between GPUs say of P2P: it decides between a driver that offers none and a choice.
+fn by_facts(ask: Ask<'_>, reason: &Reason<'_>, finding: &mut Finding) {
+    let rows: Vec<&MatrixRow> = facts::nodes(ask).flat_map(|n| n.facts.rows(Table::P2pRead)).collect();
+    let words: BTreeSet<&str> = rows.iter().flat_map(|r| &r.cells).map(|(_, v)| v.as_str()).filter(|v| !matches!(*v, "U" | "X")).collect();
+    let Some(row) = rows.iter().find(|r| r.cells.iter().any(|(_, v)| words.first() == Some(&v.as_str()))) else { return };
+    let Some(word) = words.first().filter(|_| words.len() == 1) else { return };
+    let (offered, meaning) = match *word {
+        "OK" => (true, "the driver offers P2P between all GPUs"),
+        "CNS" => (false, "the chipset is not one that the driver allows P2P on, or a virtual machine hides it"),
+        "GNS" => (false, "these GPUs have no P2P in this driver"),
+        "TNS" => (false, "the way between the GPUs is not one that P2P works over"),
+        "DR" => (false, "P2P is switched off by a setting of the driver"),
+        "NS" => (false, "P2P is not supported between these GPUs"),
+        _ => return,
+    };
+    let _ = write!(finding.why, " By the host's facts (`nvidia-smi topo -p2p r` says {word}), {meaning}.");
+    finding.evidence.insert(0, facts::evidence(ask, &row.at));
+    finding.confidence = match (reason, offered) {
+        // A setting is the only thing in the way; or nothing but the driver is.
+        (Reason::Setting(_), true) | (Reason::Refused(_) | Reason::Chosen(_), false) => Confidence::Certain,
+        _ => finding.confidence,
+    };
+    if !offered && matches!(reason, Reason::Chosen(_)) {
+        finding.title = finding.title.replace(" instead of P2P", &format!(": the driver offers no P2P between them ({word})"));
+        finding.fixes.retain(|f| !f.title.starts_with("Let NCCL use P2P"));
+        finding.fixes.push(fix(
+            "Nothing to set: shared memory is the best path here",
+            "The table says that P2P is not offered.",
+            &["nvidia-smi topo -p2p r"],
+            "nothing",
+            "none",
+            "",
+        ));
+    }
 }
 
 /// Several ranks of the job run on one host.

@@ -260,7 +260,9 @@ pub fn local(ask: Ask<'_>, comm: &Comm) -> Local {
 
 /// Names of the job's GPUs, as tools and tests print them.
 pub fn gpu_names(ask: Ask<'_>) -> Vec<&str> {
-    ask.any_of(&["gpu.name", "nccl_tests.rank", "rocm.gpu_name"]).iter().filter_map(|h| h.entry.first.get("name")).filter(|n| !n.is_empty()).collect()
+    let told = ask.any_of(&["gpu.name", "nccl_tests.rank", "rocm.gpu_name"]);
+    let facts = ask.job.facts.nodes.iter().flat_map(|n| &n.facts.gpus).map(|g| g.name.as_str());
+    told.iter().filter_map(|h| h.entry.first.get("name")).chain(facts).filter(|n| !n.is_empty()).collect()
 }
 
 /// The GPUs are joined by NVLink, as far as any line tells.

@@ -72,20 +72,33 @@ fn by_form(first: &[u8], rest: &[u8]) -> bool {
     let second = &rest[..end];
     match first[0] {
         b'|' => second.iter().all(u8::is_ascii_digit) || second == b"NVIDIA-SMI",
-        b'/' | b'=' => is_path(rest) || is_path(first),
+        b'/' | b'=' => is_path(rest) || is_path(first) || rest.ends_with(b"=") && memchr::memmem::find(rest, b"between two GPUs").is_some(),
+        b'#' if first == b"#" => rest.starts_with(b"Avg bus bandwidth") || is_prompt_command(rest),
         b'#' => first == b"###" && (second == b"$" || second == b"exit" || second == b"ncclog-collect"),
         b'-' | b'+' | b'\\' => false,
         // An index, a PCI address, a row of a result.
-        b'0'..=b'9' => first.ends_with(b":") || first.contains(&b'.') || is_number(second) || second.starts_with(b"Gb/sec") || second == b"MB/sec" || second == b"port",
+        b'0'..=b'9' => {
+            second == b"RoCE"
+                || second == b"IB/RoCE"
+                || first.ends_with(b":")
+                || first.contains(&b'.')
+                || is_number(second)
+                || second.starts_with(b"Gb/sec")
+                || second == b"MB/sec"
+                || second == b"port"
+        }
         _ => {
             matches!(second, b"UP" | b"DOWN" | b"UNKNOWN" | b"LOWERLAYERDOWN" | b"DORMANT" | b"port" | b"=")
                 || second.len() == 1 && second[0].is_ascii_digit()
                 || second.len() == 16 && second.iter().all(u8::is_ascii_hexdigit)
                 || first.ends_with(b":") && (rest.starts_with(b"<") || rest.starts_with(b"flags="))
                 || first.starts_with(b"GID[")
+                || first.starts_with(b"GPU[")
                 || first.len() > 3 && first.starts_with(b"GPU") && first[3].is_ascii_digit()
                 || first.len() == 7 && first[2] == b':' && first[5] == b'.'
                 || first.len() == 12 && first[4] == b':' && first[7] == b':'
+                || rest.ends_with(b" /dev/shm")
+                || is_path(first)
                 || is_setting(first)
         }
     }
@@ -95,9 +108,10 @@ fn is_number(word: &[u8]) -> bool {
     word.first().is_some_and(u8::is_ascii_digit) && word.iter().all(|b| b.is_ascii_digit() || *b == b'.')
 }
 
-/// A file below `/sys/class/infiniband`, or `/proc/cmdline`.
+/// A file of a port below `/sys/class/infiniband`, or `/proc/cmdline`.
 fn is_path(word: &[u8]) -> bool {
-    memchr::memmem::find(&word[..word.len().min(40)], b"/sys/").is_some() || word.starts_with(b"/proc/") || word.starts_with(b"mlx") || word.starts_with(b"/dev/shm")
+    let head = &word[..word.len().min(200)];
+    memchr::memchr(b'/', head).is_some() && (memchr::memmem::find(head, b"/ports/").is_some() || memchr::memmem::find(head, b"/proc/cmdline").is_some())
 }
 
 /// `BOOT_IMAGE=/vmlinuz-6.8`, `root=UUID=…`: the kernel's command line.
@@ -113,6 +127,11 @@ fn is_prompt(line: &[u8]) -> bool {
         let end = rest.iter().position(|b| *b == b' ' || *b == b';').unwrap_or(rest.len());
         rest.len() < line.len() - at - 1 && is_command(&rest[..end])
     })
+}
+
+/// What stands behind the sign of a bare prompt is a known command.
+fn is_prompt_command(rest: &[u8]) -> bool {
+    is_command(&rest[..rest.iter().position(|b| *b == b' ' || *b == b';').unwrap_or(rest.len())])
 }
 
 /// The word is a command that tells facts, with or without its folder.
@@ -138,6 +157,7 @@ mod tests {
             "root@orion:~# nvidia-smi topo -m",
             "[ada@orion ~]$ sudo ethtool ens1",
             "$ show_gids",
+            "RoCE v2",
             "4: ACTIVE",
             "==> /sys/class/infiniband/mlx5_0/ports/1/state <==",
         ] {

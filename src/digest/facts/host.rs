@@ -29,6 +29,13 @@ impl HostFacts {
         *self == Self { host: self.host.clone(), naming: self.naming, time: self.time.clone(), ..Self::default() }
     }
 
+    /// Nothing is known but what a test measured.
+    pub fn only_results(&self) -> bool {
+        let mut rest = self.clone();
+        rest.bandwidths.clear();
+        rest.is_empty()
+    }
+
     /// An interface by name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|i| i.name == name)
@@ -219,6 +226,13 @@ impl HostFacts {
         self.nofile.iter_mut().for_each(|v| f(&mut v.at));
         self.shm.iter_mut().for_each(|v| f(&mut v.at));
         self.no_hca.iter_mut().for_each(f);
+    }
+
+    /// Drops entries of GID tables whose address was never told.
+    pub fn tidy(&mut self) {
+        for port in self.hcas.iter_mut().flat_map(|h| &mut h.ports) {
+            port.gids.retain(|g| !g.gid.is_unspecified());
+        }
     }
 }
 

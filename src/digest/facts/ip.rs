@@ -18,7 +18,7 @@ pub const ETHTOOL: Family =
     Family { commands: &["ethtool IF"], reads: "Speed of a network interface, and whether it has a link.", starts: &["Settings", "Speed:", "Link"], read: ethtool };
 
 /// A name that Linux allows for an interface, without `@peer`.
-fn interface(word: &str) -> Option<&str> {
+pub fn interface(word: &str) -> Option<&str> {
     let name = word.trim_end_matches(':').split('@').next()?;
     let fits = (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     fits.then_some(name)
@@ -77,13 +77,13 @@ fn heading(scene: &mut Scene<'_>) -> Option<()> {
     }
     let name = interface(first)?;
     let after = |word: &str| scene.words.iter().position(|w| *w == word).and_then(|i| scene.words.get(i + 1)).copied();
-    let mtu = after("mtu").and_then(|m| m.parse::<u32>().ok());
+    let mtu = after("mtu").and_then(|m| m.parse::<u32>().ok())?;
     let flag = |f: &str| flags.split(['<', ',', '>']).any(|w| w == f);
     let up = if flag("NO-CARRIER") || after("state") == Some("DOWN") || !flag("UP") { false } else { flag("LOWER_UP") || flag("RUNNING") || after("state") == Some("UP") };
     name.clone_into(&mut scene.memo.interface);
     let interface = scene.host.interface_mut(name)?;
     interface.up = Some(Fact::new(up, scene.at));
-    interface.mtu = mtu.map(|m| Fact::new(m, scene.at)).or(interface.mtu.take());
+    interface.mtu = Some(Fact::new(mtu, scene.at));
     Some(())
 }
 

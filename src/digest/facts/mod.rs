@@ -13,12 +13,18 @@
 //! ### exit N
 //! ```
 
+mod bandwidth;
 mod gate;
 mod host;
 mod ip;
+mod kernel;
+mod limits;
 mod model;
+mod nvidia;
 mod reader;
+mod rocm;
 mod source;
+mod sysfs;
 #[cfg(test)]
 mod tests;
 mod verbs;
@@ -42,4 +48,35 @@ pub struct Family {
 }
 
 /// All families. A line goes to the first that takes it.
-pub static FAMILIES: &[&Family] = &[&ip::ADDRESSES, &ip::ETHTOOL, &verbs::IBV_DEVINFO, &verbs::LINKS];
+pub static FAMILIES: &[&Family] = &[
+    &sysfs::SYSFS,
+    &nvidia::NVIDIA_SMI,
+    &nvidia::TOPO,
+    &verbs::IBV_DEVINFO,
+    &verbs::LINKS,
+    &ip::ADDRESSES,
+    &ip::ETHTOOL,
+    &kernel::CMDLINE,
+    &kernel::LSPCI,
+    &limits::LIMITS,
+    &limits::SHM,
+    &rocm::ROCM_SMI,
+    &rocm::ROCMINFO,
+    &rocm::VULKAN,
+    &bandwidth::PERFTEST,
+];
+
+/// The family that would read a line, given the context that it needs: for explanations.
+pub fn family_of(line: &str) -> Option<&'static Family> {
+    let text = line.trim();
+    if text.len() > gate::MAX_FACT_LINE || !gate(text.as_bytes()) {
+        return None;
+    }
+    let at = Line::default();
+    FAMILIES.iter().copied().find(|family| {
+        let mut host = HostFacts::default();
+        let mut memo = reader::Memo { hca: "hca".to_owned(), port: 1, interface: "if".to_owned(), ..reader::Memo::default() };
+        let mut scene = Scene { text, words: text.split_whitespace().take(64).collect(), at: &at, memo: &mut memo, host: &mut host };
+        (family.read)(&mut scene)
+    })
+}

@@ -299,6 +299,8 @@ pub struct Acs {
     pub device: String,
     /// It is a bridge, as far as its heading says.
     pub bridge: bool,
+    /// First and last bus below the bridge, where its heading was whole.
+    pub below: Option<(u8, u8)>,
     /// Requests are redirected: `SrcValid+` and `ReqRedir+`.
     pub redirects: bool,
     /// Its line.

@@ -1,8 +1,9 @@
 //! The reader: knows whose facts a line is and in which output it stands, and hands it to the families.
 
 use super::gate::{MAX_FACT_LINE, gate};
-use super::model::{HostFacts, Line, MAX_LINE_TEXT, MAX_NAME, Naming};
-use super::{FAMILIES, source};
+use super::model::{HostFacts, Line, MAX_LINE_TEXT, MAX_NAME, Naming, Table};
+use super::{FAMILIES, source, sysfs};
+use std::collections::VecDeque;
 
 /// Lines without a fact after which an output is over.
 const FAR: u64 = 150;
@@ -41,10 +42,29 @@ pub struct Memo {
     pub port: u8,
     /// Network interface that the lines are of.
     pub interface: String,
+    /// Files whose content follows, the next one first.
+    pub paths: VecDeque<String>,
+    /// Table between GPUs, and the GPU of each column.
+    pub table: Option<(Table, Vec<Option<u32>>)>,
+    /// PCI device that the lines are of.
+    pub pci: Pci,
+    /// GPU that the lines are of.
+    pub gpu: Option<u32>,
     /// Where the facts of a family stand beyond that.
     pub part: String,
     /// Heading of a list that has had no entry yet.
     pub head: Option<Line>,
+}
+
+/// A PCI device, as its heading shows it.
+#[derive(Debug, Clone, Default)]
+pub struct Pci {
+    /// Address.
+    pub address: String,
+    /// It is a bridge.
+    pub bridge: bool,
+    /// First and last bus below it.
+    pub below: Option<(u8, u8)>,
 }
 
 /// One line with everything that its parsers may use.
@@ -104,7 +124,9 @@ impl Reader {
 
     /// The facts of all hosts.
     pub fn finish(self) -> Vec<HostFacts> {
-        self.hosts.into_iter().filter(|h| !h.is_empty()).collect()
+        let mut hosts = self.hosts;
+        hosts.iter_mut().for_each(HostFacts::tidy);
+        hosts.into_iter().filter(|h| !h.is_empty()).collect()
     }
 
     /// Index of the source's place.
@@ -165,7 +187,7 @@ impl Reader {
         }
         let memo = &mut self.places[place].1.memo;
         let empty = memo.head.take();
-        *memo = Memo { command: clip(head.command, 300).to_owned(), last: memo.last, ..Memo::default() };
+        *memo = Memo { command: clip(head.command, 300).to_owned(), last: memo.last, paths: sysfs::asked(head.command), ..Memo::default() };
         let Some(host) = self.places[place].1.host.and_then(|h| self.hosts.get_mut(h)) else { return };
         if empty.is_some() {
             // The list of devices ended with its heading.

@@ -1,6 +1,7 @@
 //! RDMA devices: `ibv_devinfo`, `ibv_devices`, `ibstat`, `ibstatus`, `rdma link`, `ibdev2netdev`, `show_gids`.
 
 use super::Family;
+use super::ip::interface;
 use super::model::{Fact, Gid, GidKind, LinkLayer, Port};
 use super::reader::Scene;
 use std::net::Ipv6Addr;
@@ -235,7 +236,7 @@ fn rdma_link(scene: &mut Scene<'_>) -> Option<()> {
     let (link_state, physical_state) = (after("state")?, after("physical_state")?);
     let place = scene.words.iter().take(3).map(|w| w.trim_end_matches(':')).find_map(|w| w.split_once('/').filter(|(name, _)| device(name).is_some()))?;
     let (name, number) = (place.0, place.1.parse().ok()?);
-    let (netdev, lid, sm_lid) = (after("netdev"), after("lid").and_then(|l| l.parse().ok()), after("sm_lid").and_then(|l| l.parse().ok()));
+    let (netdev, lid, sm_lid) = (after("netdev").and_then(interface), after("lid").and_then(|l| l.parse().ok()), after("sm_lid").and_then(|l| l.parse().ok()));
     let at = scene.at;
     let port = scene.host.port_mut(name, number, at)?;
     port.state = state(link_state).map(|s| Fact::new(s, at)).or(port.state.take());
@@ -252,7 +253,7 @@ fn rdma_link(scene: &mut Scene<'_>) -> Option<()> {
 /// `mlx5_0 port 1 ==> enp1s0f0np0 (Up)`; with `-v` the PCI address stands before and the model between.
 fn ibdev2netdev(scene: &mut Scene<'_>) -> Option<()> {
     let arrow = scene.words.iter().position(|w| *w == "==>")?;
-    let netdev = scene.words.get(arrow + 1)?.to_string();
+    let netdev = interface(scene.words.get(arrow + 1)?)?.to_owned();
     let name = scene.words.iter().take(2).find_map(|w| device(w))?;
     let at_port = scene.words.iter().position(|w| *w == "port")?;
     let number = scene.words.get(at_port + 1)?.parse().ok()?;
@@ -279,7 +280,7 @@ fn show_gids(scene: &mut Scene<'_>) -> Option<()> {
     let (port, index): (u8, u16) = (port.parse().ok()?, index.parse().ok()?);
     let gid: Ipv6Addr = gid.parse().ok()?;
     let at_kind = rest.iter().position(|w| kind(w).is_some());
-    let netdev = at_kind.and_then(|i| rest.get(i + 1)).map_or(String::new(), |n| (*n).to_owned());
+    let netdev = at_kind.and_then(|i| interface(rest.get(i + 1)?)).unwrap_or_default().to_owned();
     let entry = Gid { index, gid, kind: at_kind.and_then(|i| kind(rest[i])), netdev: netdev.clone(), at: scene.at.clone() };
     if !gid.is_unspecified() {
         scene.host.add_gid(name, port, entry);

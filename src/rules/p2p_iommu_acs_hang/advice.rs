@@ -1,8 +1,9 @@
 //! What to do about it, in the order in which a good engineer would.
 
-use super::super::finding::Finding;
+use super::super::finding::{Finding, Fix};
 use super::super::query::Ask;
 use super::super::remedy::{fix, lines};
+use super::facts::Block;
 
 /// Adds fixes, what only hides it, and the checks.
 pub(super) fn give(ask: Ask<'_>, finding: &mut Finding) {
@@ -61,4 +62,27 @@ pub(super) fn give(ask: Ask<'_>, finding: &mut Finding) {
         "nvidia-smi topo -p2p r   # OK for every pair; it can say OK and still hang, so run a P2P copy test too",
         "sudo dmesg | grep -i -e AMD-Vi -e DMAR   # no new fault after a run",
     ]);
+}
+
+/// Puts the fixes for what the host's facts show in front, in this host's own names.
+pub(super) fn by_facts(block: &Block, finding: &mut Finding) {
+    let place = |fixes: &[Fix], start: &str| fixes.iter().position(|f| f.title.starts_with(start));
+    if let Some(at) = place(&finding.fixes, "Let the IOMMU") {
+        let mut fix = finding.fixes.remove(at);
+        if let Some(word) = &block.iommu {
+            if !word.is_empty() {
+                fix.commands.splice(0..2, [format!("# this host has `{word}`: add `iommu=pt` beside it to GRUB_CMDLINE_LINUX in /etc/default/grub")]);
+            }
+            finding.fixes.insert(1, fix);
+        } else {
+            finding.fixes.push(fix);
+        }
+    }
+    if !block.bridges.is_empty()
+        && let Some(at) = place(&finding.fixes, "Switch ACS off")
+    {
+        let mut fix = finding.fixes.remove(at);
+        fix.commands = block.bridges.iter().map(|b| format!("sudo setpci -s {b} ECAP_ACS+0x6.w=0000")).collect();
+        finding.fixes.insert(1, fix);
+    }
 }

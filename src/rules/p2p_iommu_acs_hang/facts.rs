@@ -1,9 +1,11 @@
 //! What proves the cause: the kernel's own fault lines, wrong results, host facts, and a second run without P2P.
 
+use super::super::facts;
 use super::super::finding::{Confidence, Evidence, Finding, Severity};
 use super::super::query::{Ask, Hit, ranks_text};
 use super::super::waiting;
 use super::claim;
+use crate::job::Iommu;
 use std::collections::BTreeSet;
 
 const FAULTS: [&str; 3] = ["kernel.io_page_fault", "kernel.io_page_fault_gpu", "kernel.dmar_fault"];
@@ -106,24 +108,61 @@ pub(super) fn works_without(ask: Ask<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Host facts that show an IOMMU or ACS in the way: a sentence and the lines.
-pub(super) fn host_blocks(ask: Ask<'_>) -> Option<(String, Vec<Evidence>)> {
-    let acs = ask.hits("host.acsctl").into_iter().find(|h| h.text().contains("SrcValid+") && h.text().contains("ReqRedir+"));
-    let cmdline = ask.hits("host.cmdline").into_iter().next_back();
-    let text = cmdline.map_or("", |h| h.text());
-    let through = ["iommu=pt", "iommu=off", "iommu.passthrough=1"].iter().any(|w| text.contains(w));
-    let asked = ["amd_iommu=on", "intel_iommu=on", "amd_iommu=force_enable"].iter().any(|w| text.contains(w));
+/// What stands in the way.
+pub(super) struct Block {
+    /// A sentence.
+    pub text: String,
+    /// The lines.
+    pub lines: Vec<Evidence>,
+    /// Addresses of the bridges that redirect, where they are told.
+    pub bridges: Vec<String>,
+    /// The IOMMU translates: the word of the command line that says so, if one does.
+    pub iommu: Option<String>,
+}
+
+/// What the host's facts and kernel lines say of the way between the cards.
+pub(super) enum Way {
+    /// An IOMMU or ACS stands in it.
+    Blocked(Block),
+    /// The IOMMU passes through or is off, and no bridge redirects.
+    Clear,
+    /// Not enough is told.
+    Unknown,
+}
+
+/// Reads it.
+pub(super) fn way(ask: Ask<'_>) -> Way {
+    let buses: Vec<u8> = waiting::gpu_buses(ask).keys().filter_map(|b| u8::try_from(b >> 12 & 0xff).ok()).collect();
+    let nodes = facts::single(ask);
+    let iommu = nodes.iter().find_map(|n| n.iommu());
+    let acs = nodes.iter().find_map(|n| n.acs(&buses));
     let kernel = ask.hits("kernel.iommu_default").into_iter().find(|h| h.get("type") == Some("Translated")).or_else(|| ask.hits("kernel.iommu_on").into_iter().next());
-    let iommu = cmdline.filter(|_| !through && (asked || kernel.is_some())).or(if cmdline.is_none() { kernel } else { None });
     let mut lines = Vec::new();
     let mut parts = Vec::new();
-    if let Some(h) = acs {
+    if let Some((true, bridges)) = &acs {
         parts.push("ACS redirects requests on a PCIe bridge (SrcValid+, ReqRedir+)");
-        lines.push(h.evidence());
+        lines.extend(bridges.iter().take(4).map(|l| facts::evidence(ask, l)));
     }
-    if let Some(h) = iommu {
+    let translates = match (iommu, kernel) {
+        (Some((Iommu::Translates, line)), _) => Some(facts::evidence(ask, line)),
+        (Some((Iommu::Untold, _)) | None, Some(kernel)) => Some(kernel.evidence()),
+        _ => None,
+    };
+    if let Some(line) = translates {
         parts.push("the IOMMU is on and translates (no iommu=pt)");
-        lines.push(h.evidence());
+        lines.push(line);
     }
-    (!parts.is_empty()).then(|| (format!("The host facts name the reason: {}.", parts.join(", and ")), lines))
+    if !parts.is_empty() {
+        let word = |line: &str| line.split_whitespace().find(|w| w.contains("iommu")).unwrap_or_default().to_owned();
+        let told = nodes.iter().find_map(|n| n.facts.cmdline.as_ref()).map(|c| word(&c.value)).unwrap_or_default();
+        let redirect = nodes.iter().flat_map(|n| &n.facts.acs).filter(|a| a.redirects && !a.device.is_empty() && lines.iter().any(|l| l.line == a.at.line));
+        return Way::Blocked(Block {
+            text: format!("The host facts name the reason: {}.", parts.join(", and ")),
+            bridges: redirect.map(|a| a.device.clone()).collect(),
+            iommu: parts.iter().any(|p| p.starts_with("the IOMMU")).then_some(told),
+            lines,
+        });
+    }
+    let passes = iommu.is_some_and(|(state, _)| matches!(state, Iommu::Off | Iommu::Passthrough));
+    if passes && acs.is_some_and(|(on, _)| !on) { Way::Clear } else { Way::Unknown }
 }

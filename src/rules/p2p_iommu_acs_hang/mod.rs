@@ -11,6 +11,7 @@ use super::waiting::{self, Local};
 use super::{Cause, Rule};
 use crate::event::Library;
 use crate::job::Comm;
+use facts::Way;
 
 const ID: &str = "p2p-iommu-acs-hang";
 
@@ -29,7 +30,15 @@ pub const RULE: Rule = Rule {
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let found = facts::blocked_by_iommu(ask).or_else(|| facts::wrong_results(ask)).or_else(|| facts::works_without(ask));
-    found.or_else(|| waits_over_p2p(ask)).or_else(|| first_collective(ask)).or_else(|| tail(ask)).into_iter().collect()
+    if found.is_some() {
+        return found.into_iter().collect();
+    }
+    // With a free way between the cards the wait has another reason.
+    let way = facts::way(ask);
+    if matches!(way, Way::Clear) {
+        return Vec::new();
+    }
+    waits_over_p2p(ask, way).or_else(|| first_collective(ask)).or_else(|| tail(ask)).into_iter().collect()
 }
 
 /// A finding of this rule with path, fixes and checks.
@@ -61,7 +70,7 @@ fn candidate(ask: Ask<'_>) -> Option<(&Comm, Local)> {
 }
 
 /// Every rank is there, over P2P on PCIe, and nothing comes any more.
-fn waits_over_p2p(ask: Ask<'_>) -> Option<Finding> {
+fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
     let (comm, local) = candidate(ask)?;
     let complete = ask.views(comm).all(|(_, l)| l.complete.is_some());
     let connecting = !complete && waiting::stopped_connecting(ask, comm);
@@ -99,7 +108,7 @@ fn waits_over_p2p(ask: Ask<'_>) -> Option<Finding> {
     } else {
         (Severity::Info, Confidence::Possible, "the logs end there, which a sound run may do too".to_owned())
     };
-    let host = facts::host_blocks(ask);
+    let host = if let Way::Blocked(block) = way { Some(block) } else { None };
     let confidence = if host.is_some() && confidence == Confidence::Likely { Confidence::Certain } else { confidence };
     let title = if severity == Severity::Info {
         format!("If the job stands still here: P2P between ranks {} over PCIe ({via}) is the first suspect", ranges(&ranks))
@@ -108,10 +117,11 @@ fn waits_over_p2p(ask: Ask<'_>) -> Option<Finding> {
     };
     let mut finding = claim(ask, severity, confidence, title);
     finding.why = format!("{over}; {sign}. No line shows NVLink or a finished collective. ");
-    if let Some((text, lines)) = host {
-        finding.why.push_str(&text);
+    if let Some(block) = host {
+        finding.why.push_str(&block.text);
+        advice::by_facts(&block, &mut finding);
         let at = proof.len().min(2);
-        proof.splice(at..at, lines);
+        proof.splice(at..at, block.lines.into_iter().take(3));
     } else if confidence == Confidence::Certain {
         finding.why.push_str("The IOMMU or ACS on the way between the cards is the reason.");
     } else {

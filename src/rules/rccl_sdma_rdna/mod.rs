@@ -1,10 +1,12 @@
 //! rccl-sdma-rdna: Several Radeon cards hang or fault under RCCL.
 
+use super::facts;
 use super::finding::{Confidence, Finding, Severity};
 use super::query::{Ask, Hit, evidence, ranks_text};
 use super::remedy::{fix, lines};
 use super::{Cause, Rule, waiting};
 use crate::event::Library;
+use crate::job::{Iommu, NodeFacts};
 use std::collections::BTreeSet;
 
 #[cfg(test)]
@@ -41,7 +43,8 @@ enum Cards {
 }
 
 fn cards(ask: Ask<'_>) -> Cards {
-    let by_arch = ask.hits("rocm.gpu_name").into_iter().filter_map(|h| h.entry.first.get("gfx").map(by_arch));
+    let by_line = ask.hits("rocm.gpu_name").into_iter().filter_map(|h| h.entry.first.get("gfx").map(by_arch));
+    let by_fact = ask.job.facts.nodes.iter().flat_map(|n| &n.facts.gpus).filter_map(|g| g.arch.strip_prefix("gfx")).map(by_arch);
     let by_driver = ask.hits("kernel.gmc").into_iter().map(|h| match h.num("gen") {
         Some(12) => Cards::Gfx12,
         Some(10 | 11) => Cards::Rdna,
@@ -49,7 +52,7 @@ fn cards(ask: Ask<'_>) -> Cards {
     });
     let by_name = waiting::gpu_names(ask).into_iter().map(by_name);
     // Beside the cards a node may list its processor's GPU; the newest family decides.
-    by_arch.chain(by_driver).chain(by_name).min().unwrap_or(Cards::Unknown)
+    by_line.chain(by_fact).chain(by_driver).chain(by_name).min().unwrap_or(Cards::Unknown)
 }
 
 fn by_arch(gfx: &str) -> Cards {
@@ -114,7 +117,7 @@ fn copy_engine(ask: Ask<'_>) -> Option<Finding> {
     );
     finding.ranks = super::query::ranks_of(&proof);
     finding.evidence = proof.iter().take(5).map(Hit::evidence).collect();
-    finding.fixes = vec![sdma(), simple(), p2p_off(), iommu(), hide_igpu()];
+    finding.fixes = vec![sdma(), simple(), p2p_off(), pass_through(), hide_igpu()];
     finding.avoid = lines(&["Raising time-outs: the engine is reset, the job does not come back."]);
     Some(finding)
 }
@@ -137,7 +140,10 @@ fn hang(ask: Ask<'_>) -> Option<Finding> {
     let calls: BTreeSet<u64> = ask.views(comm).map(|(_, l)| l.calls.len).collect();
     let entered = calls.len() == 1 && !calls.contains(&0);
     let ll = cards == Cards::Gfx12 && ask.version().is_some_and(|v| (v.0, v.1) == (2, 27)) && ask.setting_where("NCCL_PROTO", |v| v.eq_ignore_ascii_case("simple")).is_none();
+    let p2p = waiting::local(ask, comm).shm.is_empty();
+    let iommu = facts::single(ask).into_iter().find_map(NodeFacts::iommu).filter(|(state, _)| *state == Iommu::Translates && p2p && signed && !ll);
     let (severity, confidence) = match (ll, signed || (ll && entered)) {
+        _ if iommu.is_some() => (Severity::Error, Confidence::Likely),
         (true, true) => (Severity::Error, Confidence::Likely),
         (true, false) | (false, true) => (Severity::Warning, Confidence::Possible),
         (false, false) => (Severity::Info, Confidence::Possible),
@@ -172,8 +178,12 @@ fn hang(ask: Ask<'_>) -> Option<Finding> {
     proof.extend(ask.views(comm).filter_map(|(m, l)| l.complete.as_ref().map(|s| evidence(ask.job, m.rank, s))).take(3));
     proof.extend(ask.hits("rocm.missing_iommu_pt").first().map(Hit::evidence));
     finding.ranks = ranks;
+    if let Some((_, line)) = iommu {
+        finding.why.push_str(" By the kernel's command line the IOMMU is on and translates, which transfers between the cards often do not survive; iommu=pt is the way out.");
+        proof.insert(0, facts::evidence(ask, line));
+    }
     finding.evidence = proof;
-    finding.fixes = vec![simple(), iommu(), p2p_off(), hide_igpu(), sdma()];
+    finding.fixes = if iommu.is_some() { vec![pass_through(), p2p_off(), simple(), hide_igpu(), sdma()] } else { vec![simple(), pass_through(), p2p_off(), hide_igpu(), sdma()] };
     if ll {
         finding.fixes.insert(1, older());
         finding.avoid.push("NCCL_P2P_DISABLE=1 alone: over shared memory the same protocol deadlocks all the same.".to_owned());
@@ -194,7 +204,7 @@ fn aperture(ask: Ask<'_>) -> Option<Finding> {
     finding.why = "The violation comes from a shader, not from the copy engine: a pointer that was never mapped, for instance a peer's memory over P2P, or a fault of the program's own kernels. If the same job runs on one card, the path between the cards is to blame.".to_owned();
     finding.ranks = super::query::ranks_of(&proof);
     finding.evidence = proof.iter().take(4).map(Hit::evidence).collect();
-    finding.fixes = vec![p2p_off(), simple(), iommu(), hide_igpu()];
+    finding.fixes = vec![p2p_off(), simple(), pass_through(), hide_igpu()];
     Some(finding)
 }
 
@@ -235,7 +245,7 @@ fn p2p_off() -> super::finding::Fix {
     )
 }
 
-fn iommu() -> super::finding::Fix {
+fn pass_through() -> super::finding::Fix {
     fix(
         "Let the IOMMU pass transfers through",
         "/proc/cmdline lacks iommu=pt and the job runs with P2P off.",

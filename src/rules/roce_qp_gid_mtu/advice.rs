@@ -1,7 +1,10 @@
 //! What to do about it. A GID index is given as the rule that finds it on each node, never as a number.
 
 use super::facts::Facts;
+use super::host;
 use super::reading::{Fault, Reading};
+use crate::job::Rail;
+use crate::rules::facts as hostfacts;
 use crate::rules::finding::Fix;
 use crate::rules::ib::{self, Layer};
 use crate::rules::remedy::sh;
@@ -20,8 +23,12 @@ pub fn device(facts: &Facts<'_>) -> String {
 /// The fixes, best first.
 pub fn fixes(facts: &Facts<'_>, reading: &Reading) -> Vec<Fix> {
     let hca = sh(&device(facts)).into_owned();
-    let addresses = || unpin(facts).into_iter().chain([index(&hca)]);
+    let ends = host::ends(facts);
+    let addresses = || unpin(facts).into_iter().chain([own_index(&ends).unwrap_or_else(|| index(&hca))]);
+    let mtu = |hca: &str| own_mtu(&ends).unwrap_or_else(|| mtu(hca));
     match reading.fault {
+        Fault::Link => vec![link(&ends), path(&hca)],
+        Fault::Address => vec![address(&ends), one_rail(&hca)],
         Fault::Fabric => vec![fabric(&hca)],
         Fault::Mixed => std::iter::once(one_layer(facts)).chain(addresses()).collect(),
         Fault::Mtu => std::iter::once(mtu(&hca)).chain(unpin(facts)).chain([one_rail(&hca)]).collect(),
@@ -45,6 +52,81 @@ fn unpin(facts: &Facts<'_>) -> Option<Fix> {
         cost: "None.".to_owned(),
         undo: format!("Set it again (it was {}).", values.into_iter().collect::<Vec<_>>().join(" and ")),
     })
+}
+
+/// The right index of each node, where the facts show it.
+fn own_index(ends: &[Rail<'_>]) -> Option<Fix> {
+    let mut commands = Vec::new();
+    let mut seen = BTreeSet::new();
+    for rail in ends {
+        let Some(((name, value), gid)) = rail.gid_export().zip(rail.gid()) else { continue };
+        if seen.insert((rail.node.title(), value.clone())) {
+            commands.push(format!("export {name}={value}   # on {}: {}, {}", hostfacts::place(rail.node), rail.hca, gid.gid));
+        }
+    }
+    let nodes: BTreeSet<String> = seen.iter().map(|(node, _)| node.clone()).collect();
+    // One variable serves all devices of a process.
+    (!commands.is_empty() && nodes.len() == seen.len()).then(|| Fix {
+        title: "Export each node's own GID index".to_owned(),
+        when: "NCCL is older than 2.21, or its own choice is wrong. These numbers are what the facts of each node show now; read them again after a boot, a link event or a change of addresses.".to_owned(),
+        commands,
+        needs: "nothing".to_owned(),
+        cost: "A pinned index has to be checked again after every change of addresses, links or boot order.".to_owned(),
+        undo: "unset NCCL_IB_GID_INDEX".to_owned(),
+    })
+}
+
+/// The same MTU on the interfaces that the facts name.
+fn own_mtu(ends: &[Rail<'_>]) -> Option<Fix> {
+    let commands: Vec<String> = ends
+        .iter()
+        .filter(|r| r.interface.and_then(|i| i.mtu.as_ref()).is_none_or(|m| m.value < 9000))
+        .filter_map(|r| {
+            let now = r.interface.and_then(|i| i.mtu.as_ref()).map_or(String::new(), |m| format!(", now {}", m.value));
+            Some(format!("sudo ip link set {} mtu 9000   # on {}{now}", sh(r.netdev()?), hostfacts::place(r.node)))
+        })
+        .collect();
+    let base = mtu("HCA");
+    (!commands.is_empty()).then_some(Fix { commands, ..base })
+}
+
+fn link(ends: &[Rail<'_>]) -> Fix {
+    let down: Vec<&Rail<'_>> = ends.iter().filter(|r| r.is_up() == Some(false)).collect();
+    let commands = down
+        .iter()
+        .flat_map(|r| {
+            let place = hostfacts::place(r.node);
+            let up = r.netdev().map(|n| format!("sudo ip link set {0} up; ethtool {0} | grep -e Speed -e Link   # on {place}", sh(n)));
+            up.into_iter().chain([format!("rdma link show {}/{}   # on {place}: ACTIVE and LINK_UP", sh(r.hca), r.port.number)])
+        })
+        .collect();
+    Fix {
+        title: "Bring the port up".to_owned(),
+        when: "The facts say that it is not ACTIVE.".to_owned(),
+        commands,
+        needs: "root".to_owned(),
+        cost: "None.".to_owned(),
+        undo: "Take the interface down again.".to_owned(),
+    }
+}
+
+fn address(ends: &[Rail<'_>]) -> Fix {
+    let bare: Vec<&Rail<'_>> = ends.iter().filter(|r| r.gid().is_none()).collect();
+    let commands = bare
+        .iter()
+        .map(|r| {
+            format!("sudo ip addr add $ADDRESS_ON_THE_FABRIC/$PREFIX dev {}   # on {}; then make it persistent", sh(r.netdev().unwrap_or("INTERFACE")), hostfacts::place(r.node))
+        })
+        .chain(bare.iter().map(|r| format!("show_gids {}   # a row v2 with that address must appear", sh(r.hca))))
+        .collect();
+    Fix {
+        title: "Give the fabric's interface an IPv4 address".to_owned(),
+        when: "The GID table of the port has no RoCE v2 entry with one.".to_owned(),
+        commands,
+        needs: "root".to_owned(),
+        cost: "None; the address must be free and in the network of the peers.".to_owned(),
+        undo: "Take the address away with `ip addr del`.".to_owned(),
+    }
 }
 
 fn index(hca: &str) -> Fix {

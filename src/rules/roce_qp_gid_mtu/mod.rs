@@ -2,6 +2,7 @@
 
 mod advice;
 mod facts;
+mod host;
 mod reading;
 #[cfg(test)]
 mod tests;

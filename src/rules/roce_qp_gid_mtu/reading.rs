@@ -1,6 +1,7 @@
 //! Reads the facts: how sure it is, and what the evidence says.
 
 use super::facts::{Facts, Failure, What};
+use super::host;
 use crate::rules::finding::{Confidence, Evidence};
 use crate::rules::ib::{self, Gid, Layer};
 use crate::rules::query::{Hit, ranks_of, ranks_text};
@@ -12,6 +13,10 @@ use std::fmt::Write;
 pub enum Fault {
     /// The GID, or its index.
     Gid,
+    /// A port that is down.
+    Link,
+    /// A port without an address.
+    Address,
     /// The MTU.
     Mtu,
     /// No route between the two ends: subnet, rail, firewall, link.
@@ -43,11 +48,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    fn new(fault: Fault, confidence: Confidence, what: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(super) fn new(fault: Fault, confidence: Confidence, what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { fault, confidence, what: what.into(), why: why.into(), proof: Vec::new(), caused_by: None }
     }
 
-    fn with(mut self, proof: impl IntoIterator<Item = Evidence>) -> Self {
+    pub(super) fn with(mut self, proof: impl IntoIterator<Item = Evidence>) -> Self {
         self.proof.extend(proof);
         self
     }
@@ -64,12 +69,12 @@ pub fn mtu_bytes(value: i64) -> String {
 /// The strongest reading first.
 pub fn read(facts: &Facts<'_>) -> Reading {
     if facts.layer == Some(Layer::InfiniBand) {
-        return infiniband(facts);
+        return host::unmanaged(facts).unwrap_or_else(|| infiniband(facts));
     }
     if let Some(reading) = classes(facts).or_else(|| empty(facts)).or_else(|| beyond(facts)) {
         return reading;
     }
-    if let Some(mut reading) = mtu(facts).or_else(|| pinned(facts)) {
+    if let Some(mut reading) = host::read(facts).or_else(|| mtu(facts)).or_else(|| pinned(facts)) {
         // Differing values that data passed with are no proof.
         if facts.only_unanswered() && (facts.worked_before() || facts.silent_peer().is_some()) {
             doubt(facts, &mut reading);
@@ -78,6 +83,15 @@ pub fn read(facts: &Facts<'_>) -> Reading {
     }
     let likely = mixed(facts).or_else(|| link_local(facts)).or_else(|| subnets(facts)).or_else(|| errno(facts));
     let mut reading = likely.unwrap_or_else(|| no_answer(facts));
+    if let Some(proof) = host::all_right(facts) {
+        // A fault of addresses or sizes is refuted; one on the way is not.
+        if matches!(reading.fault, Fault::Gid | Fault::Attribute | Fault::NoAnswer) {
+            reading.confidence = Confidence::Possible;
+            reading.fault = Fault::Path;
+        }
+        reading.why.push_str(" The hosts' facts show active links, right GIDs and no difference in MTU at both ends, so look at the way between them (switch, VLAN, firewall) and whether the peer's process was alive.");
+        reading.proof.extend(proof);
+    }
     if facts.only_unanswered() {
         doubt(facts, &mut reading);
     }
@@ -142,6 +156,9 @@ fn mtu(facts: &Facts<'_>) -> Option<Reading> {
 /// Nodes were told different indexes, and nothing shows that each is right on its node.
 fn pinned(facts: &Facts<'_>) -> Option<Reading> {
     let values = facts.pinned_differ()?;
+    if host::pins_are_right(facts) {
+        return None;
+    }
     if facts.pairs().any(|(_, l, r)| !matches!(l, Gid::Empty) && !l.classes_differ(r)) {
         return None;
     }
@@ -189,6 +206,9 @@ fn link_local(facts: &Facts<'_>) -> Option<Reading> {
 
 /// Addresses of the same kind in different subnets.
 fn subnets(facts: &Facts<'_>) -> Option<Reading> {
+    if host::one_network(facts) {
+        return None;
+    }
     let (_, local, remote) = facts.pairs().find(|(_, l, r)| l.subnet().zip(r.subnet()).is_some_and(|(a, b)| a != b))?;
     let why = format!(
         "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours.{}",
@@ -214,6 +234,11 @@ fn errno(facts: &Facts<'_>) -> Option<Reading> {
 /// The first failure to connect that has an error number.
 fn numbered<'f, 'a>(facts: &'f Facts<'a>) -> Option<(&'f Failure<'a>, i64)> {
     facts.failures.iter().filter(|f| f.what != What::NoAnswer).find_map(|f| Some((f, f.errno?)))
+}
+
+/// The first error number.
+pub fn number_of(facts: &Facts<'_>) -> Option<i64> {
+    numbered(facts).map(|(_, n)| n)
 }
 
 /// The meaning of the error number, where another reading leads.

@@ -1,6 +1,7 @@
 //! What to do about TCP between nodes.
 
 use super::reason::{Kind, Reason};
+use crate::rules::facts;
 use crate::rules::finding::Fix;
 use crate::rules::network::{self, Interface, Link};
 use crate::rules::query::Ask;
@@ -10,7 +11,7 @@ use crate::rules::remedy::sh;
 pub fn fixes(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>], hosts: &[String]) -> Vec<Fix> {
     let place = if hosts.is_empty() { "on every node".to_owned() } else { format!("on {}", hosts.join(", ")) };
     let mut fixes: Vec<Fix> = own(ask, reason, &place).into_iter().collect();
-    fixes.push(pin(ask, reason, carriers));
+    fixes.push(facts::pins(ask, PIN, PIN_WHEN).unwrap_or_else(|| pin(ask, reason, carriers)));
     if matches!(reason.kind, Kind::NoDevice | Kind::NoVerbs | Kind::OpenFailed(_) | Kind::Filter(_) | Kind::Unknown) {
         fixes.push(container());
     }
@@ -66,14 +67,37 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
             commands: vec!["ldd $(ldconfig -p | awk '/libnccl-net/ {print $NF}')   # shows what is missing".to_owned(), "fi_info -p efa   # for EFA".to_owned()],
             ..base
         },
+        Kind::PortsDown(_) => {
+            Fix { title: "Bring the RDMA ports up".to_owned(), when: "The hosts' facts say that they are down.".to_owned(), commands: ports(ask), needs: "root".to_owned(), ..base }
+        }
         Kind::NoDevice | Kind::Unknown => return None,
     })
+}
+
+/// How to bring up each port that is down.
+fn ports(ask: Ask<'_>) -> Vec<String> {
+    let down = facts::rails(ask).into_iter().filter(|r| r.is_up() == Some(false)).take(8);
+    down.map(|r| match r.netdev() {
+        Some(interface) => format!("sudo ip link set {0} up; ethtool {0} | grep -e Speed -e Link   # {1} on {2}", sh(interface), r.hca, facts::place(r.node)),
+        None => format!("rdma link show {}/{}   # on {}: ACTIVE and LINK_UP", sh(r.hca), r.port.number, facts::place(r.node)),
+    })
+    .collect()
 }
 
 fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
     let names = network::wanted(value);
     let interface = names.iter().find(|n| network::is_interface(n));
     let seen = network::seen_devices(ask);
+    let own: Vec<String> = ask
+        .job
+        .facts
+        .fabric()
+        .iter()
+        .map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", sh(r.hca), r.port.number, facts::place(r.node), r.netdev().unwrap_or("?")))
+        .collect();
+    if !own.is_empty() {
+        return own;
+    }
     let mut commands = vec![interface.map_or_else(
         || "rdma link show   # every HCA with its state and its interface".to_owned(),
         |i| format!("rdma link show | grep -w {}   # the name before the slash is the HCA", sh(&format!("netdev {i}"))),
@@ -88,6 +112,9 @@ fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
     commands
 }
 
+const PIN: &str = "Pin the data path of every node to one fabric, one rail first";
+const PIN_WHEN: &str = "The nodes share an RDMA fabric. Management traffic may stay on its own network.";
+
 /// All data-path variables on one fabric.
 fn pin(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>]) -> Fix {
     let from_filter = match &reason.kind {
@@ -99,8 +126,8 @@ fn pin(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>]) -> Fix {
     let seen = network::seen_devices(ask);
     let hca = seen.first().map_or("<its HCA>".into(), |h| sh(h));
     Fix {
-        title: "Pin the data path of every node to one fabric, one rail first".to_owned(),
-        when: "The nodes share an RDMA fabric. Management traffic may stay on its own network.".to_owned(),
+        title: PIN.to_owned(),
+        when: PIN_WHEN.to_owned(),
         commands: vec![
             "ip -br addr; rdma link show   # which interface lies on the fabric, and its HCA".to_owned(),
             format!("export NCCL_SOCKET_IFNAME={interface} GLOO_SOCKET_IFNAME={interface}"),

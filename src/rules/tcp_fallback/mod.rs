@@ -5,6 +5,7 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
+use super::facts;
 use super::finding::{Confidence, Evidence, Finding, Severity};
 use super::network::{self, Choice, Interface, Link, names_text};
 use super::query::{Ask, capital, evidence, ranges};
@@ -129,7 +130,8 @@ fn by_interfaces(ask: Ask<'_>) -> Option<Case<'_>> {
 
 impl Case<'_> {
     fn finding(&self) -> Finding {
-        let sign = reason::rdma_sign(self.ask, &self.procs);
+        let bare = self.has_no_rdma();
+        let sign = reason::rdma_sign(self.ask, &self.procs).filter(|_| !bare);
         let (severity, confidence) = self.grade(sign.is_some());
         let mut f = Finding::new(RULE.cause.id, severity, confidence, self.title());
         f.why = self.why(sign.as_ref().map(|(text, _)| text.as_str()));
@@ -139,6 +141,7 @@ impl Case<'_> {
         f.evidence.truncate(3);
         f.evidence.extend(self.proof.iter().cloned());
         f.evidence.extend(sign.map(|(_, e)| e));
+        f.evidence.extend(facts::without_hca(self.ask).filter(|_| bare).into_iter().flatten().take(2).map(|l| facts::evidence(self.ask, l)));
         f.evidence.truncate(6);
         f.path = PATH.to_vec();
         f.fixes = advice::fixes(self.ask, &self.reason, &self.carriers, &f.hosts);
@@ -156,15 +159,28 @@ impl Case<'_> {
     }
 
     fn slow(&self) -> bool {
+        let gigabit_fact = || {
+            let mut interfaces = facts::nodes(self.ask).flat_map(|n| &n.facts.interfaces);
+            interfaces.any(|i| i.speed.as_ref().is_some_and(|s| s.value <= 1000) && self.carriers.iter().any(|c| c.name == i.name))
+        };
         let gigabit = |kind: &str| {
             self.ask.hits(kind).iter().any(|h| h.num("speed").is_some_and(|s| (1..=1000).contains(&s)) && h.get("iface").is_none_or(|i| self.carriers.iter().any(|c| c.name == i)))
         };
-        gigabit("net.speed") || gigabit("host.link_speed")
+        gigabit("net.speed") || gigabit_fact()
+    }
+
+    /// By the facts of every host there is no RDMA device, and nobody asked for one: TCP is all there is.
+    fn has_no_rdma(&self) -> bool {
+        let asked = self.ask.setting_where("NCCL_IB_HCA", |v| !network::wanted(v).is_empty()).is_some() || self.ask.setting_where("NCCL_NET", |v| v.starts_with("IB")).is_some();
+        !asked && self.others.is_none() && facts::without_hca(self.ask).is_some() && network::seen_devices(self.ask).is_empty()
     }
 
     fn grade(&self, rdma: bool) -> (Severity, Confidence) {
         if self.others.is_some() {
             return (Severity::Error, Confidence::Certain);
+        }
+        if self.has_no_rdma() {
+            return (Severity::Info, Confidence::Certain);
         }
         match self.reason.kind {
             Kind::Asked(_) | Kind::Chosen(_) => (Severity::Info, Confidence::Certain),
@@ -212,6 +228,7 @@ impl Case<'_> {
         }
         match (sign, &self.reason.kind) {
             (_, Kind::Asked(_) | Kind::Chosen(_)) => {}
+            _ if self.has_no_rdma() => why.push("By the facts of all hosts none of them has an RDMA device, so TCP is all there is.".to_owned()),
             (Some(sign), _) => why.push(format!("RDMA was meant or is there: {sign}.")),
             (None, Kind::Disabled) => why.push("It is mostly left over from somebody's workaround. If these nodes have no RDMA, TCP is all there is and this can stay.".to_owned()),
             (None, _) => why.push(

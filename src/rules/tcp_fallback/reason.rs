@@ -1,5 +1,7 @@
 //! Why NET/Socket was taken.
 
+use crate::job::NodeFacts;
+use crate::rules::facts;
 use crate::rules::finding::Evidence;
 use crate::rules::network::{self, Link, names_text};
 use crate::rules::query::{Ask, Hit, SettingHit};
@@ -22,6 +24,8 @@ pub enum Kind<'a> {
     Filter(&'a str),
     /// A network plugin failed; the text says how.
     Plugin(String),
+    /// The hosts' facts say that the ports are down: which.
+    PortsDown(String),
     /// No device found and no filter.
     NoDevice,
     /// The log does not say.
@@ -66,6 +70,9 @@ impl<'a> Reason<'a> {
             evidence.extend(no_device.first().map(Hit::evidence));
             return Self { kind: Kind::Filter(s.value), evidence };
         }
+        if let Some(reason) = ports_down(ask, procs) {
+            return reason;
+        }
         if let Some((text, e)) = failed_plugin(ask, &own) {
             return Self { kind: Kind::Plugin(text), evidence: vec![e] };
         }
@@ -92,6 +99,7 @@ impl<'a> Reason<'a> {
             Kind::NoVerbs => "libibverbs is missing".to_owned(),
             Kind::Filter(value) => format!("NCCL_IB_HCA={} matches no HCA", cut(value)),
             Kind::Plugin(_) => "the network plugin failed".to_owned(),
+            Kind::PortsDown(ports) => format!("{ports} is down"),
             Kind::NoDevice => "NCCL finds no RDMA device".to_owned(),
             Kind::Unknown => "why is not in the log".to_owned(),
         }
@@ -110,6 +118,10 @@ impl<'a> Reason<'a> {
             Kind::NoVerbs => "libibverbs (package rdma-core or libibverbs1) is not in the image, so NCCL cannot use any HCA.".to_owned(),
             Kind::Filter(value) => filter_text(ask, value),
             Kind::Plugin(text) => format!("The network plugin could not be used: {text}."),
+            Kind::PortsDown(ports) => format!("NET/IB takes only active ports, and by the host's facts {ports} is down: cable, transceiver, switch port, or an interface that was taken down."),
+            Kind::NoDevice if facts::rails(ask).iter().any(|r| r.is_up() == Some(true)) => {
+                "NET/IB finds no device although the hosts have an active one, so the processes cannot see it: no /dev/infiniband in the container, no right to open it, or a library that does not know the device.".to_owned()
+            }
             Kind::NoDevice => "NET/IB finds no device: no HCA, no /dev/infiniband in the container, or no port that is up.".to_owned(),
             Kind::Unknown => {
                 "The lines that say why IB was not taken are not in the log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,ENV,NET on every rank shows them).".to_owned()
@@ -128,6 +140,15 @@ fn cut(value: &str) -> String {
 
 fn filter_text(ask: Ask<'_>, value: &str) -> String {
     let names = network::wanted(value);
+    let pair = |n: &&&str| facts::nodes(ask).find_map(|node| Some((node, node.rail_of(n)?)));
+    if let Some((name, (node, rail))) = names.iter().find_map(|n| Some((n, pair(&n)?))) {
+        return format!(
+            "NCCL_IB_HCA={} names a network interface. By the facts of {}, the RDMA device behind {name} is {}; that is the name that belongs there.",
+            cut(value),
+            node.title(),
+            rail.hca
+        );
+    }
     if let Some(name) = names.iter().find(|n| network::is_interface(n)) {
         return format!(
             "NCCL_IB_HCA={} names a network interface. The filter wants the RDMA device behind it (mlx5_…, rocep…): {name} and its HCA are two names of one link and are not interchangeable; `rdma link show` gives the pair.",
@@ -138,6 +159,22 @@ fn filter_text(ask: Ask<'_>, value: &str) -> String {
         return format!("NCCL_IB_HCA={} differs from the device {seen} in the case of its letters; names are case-sensitive.", cut(value));
     }
     format!("NCCL_IB_HCA={} lets no device pass: no HCA of that name is visible here, or its port is down.", cut(value))
+}
+
+/// All RDMA ports of a host that went over TCP are down by its facts.
+fn ports_down<'a>(ask: Ask<'a>, procs: &BTreeSet<usize>) -> Option<Reason<'a>> {
+    let mut nodes: Vec<&NodeFacts> = procs.iter().filter_map(|p| facts::of_proc(ask, *p)).collect();
+    nodes.dedup_by_key(|n| n.host);
+    nodes.into_iter().find_map(|node| {
+        let rails = node.rails();
+        let first = rails.first()?;
+        if rails.iter().any(|r| r.is_up() != Some(false)) {
+            return None;
+        }
+        let evidence = rails.iter().filter_map(|r| r.port.state.as_ref()).take(2).map(|s| facts::evidence(ask, &s.at)).collect();
+        let which = if rails.len() == 1 { format!("{} on {}", first.hca, node.title()) } else { format!("every RDMA port of {}", node.title()) };
+        Some(Reason { kind: Kind::PortsDown(which), evidence })
+    })
 }
 
 /// A plugin that somebody wanted and that failed.
@@ -157,6 +194,13 @@ pub fn rdma_sign(ask: Ask<'_>, procs: &BTreeSet<usize>) -> Option<(String, Evide
     }
     if let Some(s) = ask.setting_where("NCCL_NET", |v| v.starts_with("IB")) {
         return Some((format!("NCCL_NET={} asks for it", s.value), s.evidence()));
+    }
+    if let Some((node, rail)) = facts::nodes(ask).find_map(|n| Some((n, n.rails().into_iter().max_by_key(|r| (r.is_up(), r.speed()))?))) {
+        let line = rail.port.state.as_ref().map(|s| &s.at).or_else(|| rail.port.netdev.as_ref().map(|n| &n.at));
+        let state = rail.port.state.as_ref().map_or(String::new(), |s| format!(", {}", s.value));
+        let on = rail.netdev().map_or(String::new(), |n| format!(" on {n}"));
+        let at = line.or_else(|| node.facts.hca(rail.hca).map(|h| &h.at));
+        return Some((format!("the facts of {} show {}{on}{state}", node.title(), rail.hca), facts::evidence(ask, at?)));
     }
     let listed = ask.hits("ib.using").into_iter().find(|h| !network::devices(h.get("list").unwrap_or_default()).is_empty());
     if let Some(h) = listed.or_else(|| ask.any_of(&["ib.device", "ib.open_failed", "host.ibv_device", "host.show_gids_row"]).into_iter().find(|h| h.get("hca").is_some())) {
