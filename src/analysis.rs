@@ -124,7 +124,12 @@ impl Progress for Silent {
 
 /// Reads and analyses the inputs.
 pub fn analyze(options: &Options, progress: &dyn Progress) -> Outcome {
-    let Reading { mut digest, problems, notes, .. } = read(options, progress);
+    conclude(read(options, progress), options)
+}
+
+/// Analyses what was read.
+pub fn conclude(reading: Reading, options: &Options) -> Outcome {
+    let Reading { mut digest, problems, notes, .. } = reading;
     name_apart(&mut digest.streams);
     let mut job = Job::build(digest, Vantage::PostMortem);
     // What a digest names lies on another machine, whatever stands under that name here.

@@ -31,6 +31,8 @@
 
 pub mod analysis;
 #[doc(hidden)]
+pub mod bundle;
+#[doc(hidden)]
 pub mod cli;
 #[doc(hidden)]
 pub mod collect;

@@ -54,7 +54,10 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         let options = options(args, context, report_options(args.width, true, args.quiet, output::use_color(color)));
         output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
-    Ok(exit::status(&analysis.findings, !problems.is_empty(), args.fail_on))
+    let status = exit::status(&analysis.findings, !problems.is_empty(), args.fail_on);
+    // To free piece by piece what thousands of ranks said takes longer than the process has left.
+    std::mem::forget(analysis);
+    Ok(status)
 }
 
 /// The inputs; `None` if there is none and nothing can come from standard input.

@@ -1,5 +1,6 @@
 //! The command line as clap sees it.
 
+use super::bundle::{self, BundleArgs};
 use super::collect::{self, CollectArgs};
 use super::diff::{self, DiffArgs};
 use super::digest::{self, DigestArgs, MergeArgs};
@@ -99,6 +100,9 @@ pub enum Command {
     /// Write down what a good run looks like, for --expect
     #[command(before_help = expect::EXAMPLES, help_template = TEMPLATE, args_override_self = true)]
     Expect(ExpectArgs),
+    /// Pack all that a bug report needs into one small file
+    #[command(before_help = bundle::EXAMPLES, after_help = bundle::NOTES, help_template = TEMPLATE, args_override_self = true)]
+    Bundle(BundleArgs),
     /// Replace names, addresses and secrets in logs, so that they can be shared
     #[command(before_help = redact::EXAMPLES, after_help = redact::NOTES, help_template = TEMPLATE, args_override_self = true)]
     Redact(RedactArgs),

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod args;
+mod bundle;
 mod collect;
 mod diff;
 mod digest;
@@ -48,6 +49,7 @@ pub fn run() -> ExitCode {
         Some(Command::Merge(args)) => digest::run_merge(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Events(args)) => events::run(args),
+        Some(Command::Bundle(args)) => bundle::run(args),
         Some(Command::Redact(args)) => redact::run(args),
         Some(Command::Expect(args)) => expect::run(args),
         Some(Command::Collect(args)) => collect::run(args),

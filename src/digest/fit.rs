@@ -24,11 +24,16 @@ pub fn fit(process: &mut Process) {
     if estimate(process) <= SURE {
         return;
     }
+    // To measure costs more than all steps: it is done again only where the estimate says that a step was enough.
+    let mut over = disk::size(process).saturating_sub(MAX_PROCESS);
     for step in STEPS {
-        if disk::size(process) <= MAX_PROCESS {
+        if over == 0 {
             return;
         }
+        let before = estimate(process);
         process.dropped += step(process);
+        let saved = before.saturating_sub(estimate(process));
+        over = if saved < over { over - saved } else { disk::size(process).saturating_sub(MAX_PROCESS) };
     }
     while disk::size(process) > MAX_PROCESS {
         let n = halve(process);

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Most processes of one stream that are told apart.
 const MAX_PROCESSES: usize = 16_384;
+/// Most processes with the same id that a torn host is compared with.
+const MOST_ALIKE: usize = 64;
 /// Most communicators of one process.
 pub(super) const MAX_COMMS: usize = 128;
 /// Most settings of one process.
@@ -28,6 +30,8 @@ pub struct Folder {
     stream: u32,
     processes: Vec<Process>,
     index: AHashMap<(Vec<u8>, Vec<u8>, u32), usize>,
+    /// Processes by their id, in order.
+    by_pid: AHashMap<u32, Vec<usize>>,
     /// (process, thread) → the communicator that the thread works for.
     current: AHashMap<(usize, u32), usize>,
     report: Report,
@@ -94,6 +98,7 @@ impl Folder {
             stream,
             processes: Vec::new(),
             index: AHashMap::new(),
+            by_pid: AHashMap::new(),
             current: AHashMap::new(),
             report: Report::default(),
             facts: Reader::default(),
@@ -181,9 +186,11 @@ impl Folder {
             return Some(*i);
         }
         if !host.is_empty() && pid != 0 {
-            let known = self.processes.iter().position(|p| {
+            let same_pid = self.by_pid.get(&pid).map_or(&[][..], Vec::as_slice);
+            let known = same_pid.iter().take(MOST_ALIKE).copied().find(|i| {
+                let p = &self.processes[*i];
                 let other = p.host.as_bytes();
-                p.pid == pid && !other.is_empty() && p.label.as_bytes() == label && (other.ends_with(host) || host.ends_with(other) || other.starts_with(host))
+                !other.is_empty() && p.label.as_bytes() == label && (other.ends_with(host) || host.ends_with(other) || other.starts_with(host))
             });
             if let Some(i) = known {
                 self.index.insert(key, i);
@@ -214,6 +221,7 @@ impl Folder {
             dropped: 0,
         });
         let i = self.processes.len() - 1;
+        self.by_pid.entry(pid).or_default().push(i);
         self.index.insert(key, i);
         Some(i)
     }

@@ -5,6 +5,7 @@ use super::facts::gate;
 use super::memory::{LONGEST, Memory, What, trim_blanks};
 use crate::event::{self, Collective, Event, Note, Tails, UserPatterns};
 use crate::line::{Header, Known, Level, Record, SLOTS, Time, Visitor, Wrap, visit};
+use ahash::AHashMap;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
@@ -17,6 +18,8 @@ pub struct Parsed<'a> {
     pub nccl_records: u64,
     /// The distinct sources of the block's headed records, with their last record.
     pub sources: Vec<SeenSource<'a>>,
+    /// Their indices by process id, thread id and device.
+    threads: AHashMap<(u32, u32, Option<u16>), Vec<u32>>,
     /// Events other than calls, in order.
     pub items: Vec<Item<'a>>,
     /// Further records of items that mean more than one record more, in order.
@@ -329,29 +332,37 @@ impl<'a> Mapper<'a, '_> {
     /// Takes a line whose message was read before.
     fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         let memory = self.memory.as_mut()?;
-        let len = memchr::memchr(b'\n', rest)?;
-        let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
-        let msg = trim_blanks(line);
+        let (at, len, line, msg) = if let Some((at, len, msg)) = memory.guess(rest) {
+            (at, len, &rest[..len], msg)
+        } else {
+            let len = memchr::memchr(b'\n', rest)?;
+            let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
+            if known.message - known.offset + line.len() >= LONGEST {
+                return None;
+            }
+            let msg = trim_blanks(line);
+            (memory.find(line, msg)?, len, line, msg)
+        };
         let place = known_place(known, known.message + line.len());
         if place.text.len() >= LONGEST {
             return None;
         }
-        let found = memory.find(msg)?;
         let source = self.slot(known, place);
         self.hint = source as usize;
         let text = place.text;
         let record =
             || Record { line: known.line, offset: place.offset, text, wrap: *known.wrap, header: Some(*known.header), msg, torn_start: false, torn_end: false, follows_nccl: true };
-        let event = match found.what {
+        let memory = self.memory.as_mut()?;
+        if let Some(item) = memory.item(at, source) {
+            self.seen(source, place);
+            self.broken = None;
+            self.parsed.repeat(item, place);
+            return Some(len);
+        }
+        let event = match memory.what(at) {
             What::Nothing => {
                 self.seen(source, place);
                 self.broken = Some(record());
-                return Some(len);
-            }
-            _ if let Some(item) = self.memory.as_ref().and_then(|m| m.item(&found, source)) => {
-                self.seen(source, place);
-                self.broken = None;
-                self.parsed.repeat(item, place);
                 return Some(len);
             }
             What::Note(shape, spans) => Event::Note(Note { shape, fields: spans.of(msg) }),
@@ -361,7 +372,7 @@ impl<'a> Mapper<'a, '_> {
         self.broken = None;
         self.parsed.keep(&record(), place, Some(source), event);
         if let Some(memory) = &mut self.memory {
-            memory.said(&found, source, self.parsed.items.len() - 1);
+            memory.said(at, source, self.parsed.items.len() - 1);
         }
         Some(len)
     }
@@ -505,9 +516,15 @@ impl<'a> Parsed<'a> {
     /// The source of a header, made if it is new.
     fn source_index(&mut self, header: &Header<'a>, wrap: &Wrap<'a>, place: Place<'a>, torn: bool, hint: &mut usize) -> usize {
         let same = |s: &SeenSource<'_>| s.pid == header.pid && s.tid == header.tid && s.dev == header.dev && s.host == header.host && s.label == wrap.label;
-        let known = if self.sources.get(*hint).is_some_and(same) { Some(*hint) } else { self.sources.iter().position(same) };
+        let key = (header.pid, header.tid, header.dev);
+        let known = if self.sources.get(*hint).is_some_and(same) {
+            Some(*hint)
+        } else {
+            self.threads.get(&key).and_then(|list| list.iter().map(|i| *i as usize).find(|i| same(&self.sources[*i])))
+        };
         let index = known.unwrap_or(self.sources.len());
         if known.is_none() {
+            self.threads.entry(key).or_default().push(index as u32);
             self.sources.push(SeenSource {
                 host: header.host,
                 pid: header.pid,

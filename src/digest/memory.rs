@@ -28,8 +28,13 @@ pub(super) enum What {
 }
 
 struct Known {
-    msg: Box<[u8]>,
+    /// The message with the blanks around it as it was said last.
+    text: Box<[u8]>,
+    /// Where it starts and ends in `text`.
+    msg: (u16, u16),
     what: What,
+    /// What was said behind it last.
+    next: At,
     /// When it was last said.
     used: u32,
     /// Block that `items` belongs to.
@@ -39,6 +44,15 @@ struct Known {
     turn: usize,
 }
 
+impl Known {
+    fn msg(&self) -> &[u8] {
+        self.text.get(usize::from(self.msg.0)..usize::from(self.msg.1)).unwrap_or_default()
+    }
+}
+
+/// Row and way of the table.
+pub(super) type At = (u16, u8);
+
 /// Messages by their hash. It outlives blocks and files.
 #[derive(Default)]
 pub struct Memory {
@@ -46,12 +60,8 @@ pub struct Memory {
     table: Vec<[Option<Box<Known>>; WAYS]>,
     block: u32,
     clock: u32,
-}
-
-/// A message that was found: its place in the table, and what it is.
-pub(super) struct Found {
-    at: (usize, usize),
-    pub what: What,
+    /// What was said last.
+    last: At,
 }
 
 impl Memory {
@@ -84,39 +94,87 @@ impl Memory {
         if self.table.is_empty() {
             self.table.resize_with(ROOM, || [const { None }; WAYS]);
         }
-        self.clock = self.clock.wrapping_add(1);
         let row = place(msg);
         let way = oldest(&self.table[row], self.clock);
-        self.table[row][way] = Some(Box::new(Known { msg: msg.into(), what, used: self.clock, block: self.block, items: [None; THREADS], turn: 0 }));
+        let known = Known { text: msg.into(), msg: (0, msg.len() as u16), what, next: (0, 0), used: self.clock, block: self.block, items: [None; THREADS], turn: 0 };
+        self.table[row][way] = Some(Box::new(known));
+        let at = (row as u16, way as u8);
+        self.turn_to(at);
         if let Some((item, _)) = event {
-            self.said(&Found { at: (row, way), what }, source, item);
+            self.said(at, source, item);
         }
     }
 
-    /// What became of the message: `None` if it was not seen.
+    fn at(&self, at: At) -> Option<&Known> {
+        self.table.get(usize::from(at.0))?.get(usize::from(at.1))?.as_deref()
+    }
+
+    fn at_mut(&mut self, at: At) -> Option<&mut Known> {
+        self.table.get_mut(usize::from(at.0))?.get_mut(usize::from(at.1))?.as_deref_mut()
+    }
+
+    /// What it was read as.
+    pub(super) fn what(&self, at: At) -> What {
+        self.at(at).map_or(What::Typed, |known| known.what)
+    }
+
+    /// Takes what was said as the last word.
     #[inline(always)]
-    pub(super) fn find(&mut self, msg: &[u8]) -> Option<Found> {
+    fn turn_to(&mut self, at: At) {
+        self.clock = self.clock.wrapping_add(1);
+        let (last, clock) = (std::mem::replace(&mut self.last, at), self.clock);
+        if let Some(known) = self.at_mut(last) {
+            known.next = at;
+        }
+        if let Some(known) = self.at_mut(at) {
+            known.used = clock;
+        }
+    }
+
+    /// The message that `rest` starts with, if it is the one that was said behind the last one before: its place, its
+    /// length with the blanks around it, and itself. Start-ups repeat in order.
+    #[inline(always)]
+    pub(super) fn guess<'a>(&mut self, rest: &'a [u8]) -> Option<(At, usize, &'a [u8])> {
+        let at = self.at(self.last)?.next;
+        let known = self.at(at)?;
+        let len = known.text.len();
+        if rest.get(len) != Some(&b'\n') || rest[..len] != *known.text {
+            return None;
+        }
+        let msg = &rest[usize::from(known.msg.0)..usize::from(known.msg.1)];
+        self.turn_to(at);
+        Some((at, len, msg))
+    }
+
+    /// The place of the message of `line`: `None` if it was not seen.
+    #[inline(always)]
+    pub(super) fn find(&mut self, line: &[u8], msg: &[u8]) -> Option<At> {
         let row = place(msg);
         let ways = self.table.get_mut(row)?;
-        let way = ways.iter().position(|known| known.as_ref().is_some_and(|k| *k.msg == *msg))?;
+        let way = ways.iter().position(|known| known.as_ref().is_some_and(|k| k.msg() == msg))?;
         let known = ways[way].as_mut()?;
-        self.clock = self.clock.wrapping_add(1);
-        known.used = self.clock;
-        Some(Found { at: (row, way), what: known.what })
+        if known.text.len() != line.len() {
+            let start = line.len() - line.trim_ascii_start().len();
+            (known.text, known.msg) = (line.into(), (start as u16, (start + msg.len()) as u16));
+        }
+        let at = (row as u16, way as u8);
+        self.turn_to(at);
+        Some(at)
     }
 
     /// The item by which `source` said it in this block.
     #[inline(always)]
-    pub(super) fn item(&self, found: &Found, source: u32) -> Option<usize> {
-        let known = self.table[found.at.0][found.at.1].as_ref().filter(|k| k.block == self.block)?;
+    pub(super) fn item(&self, at: At, source: u32) -> Option<usize> {
+        let known = self.at(at).filter(|k| k.block == self.block)?;
         known.items.iter().flatten().find(|(s, _)| *s == source).map(|(_, item)| *item as usize)
     }
 
     /// `source` said it by an item.
-    pub(super) fn said(&mut self, found: &Found, source: u32, item: usize) {
-        let Some(known) = self.table[found.at.0][found.at.1].as_mut() else { return };
-        if known.block != self.block {
-            (known.block, known.items, known.turn) = (self.block, [None; THREADS], 0);
+    pub(super) fn said(&mut self, at: At, source: u32, item: usize) {
+        let block = self.block;
+        let Some(known) = self.at_mut(at) else { return };
+        if known.block != block {
+            (known.block, known.items, known.turn) = (block, [None; THREADS], 0);
         }
         known.items[known.turn % THREADS] = Some((source, item as u32));
         known.turn += 1;

@@ -25,7 +25,7 @@ impl Process {
     }
 
     /// Calls `visit` for every record that it holds, shared ones as often as they are named.
-    pub(super) fn each_sample(&self, visit: &mut dyn FnMut(&Arc<Sample>)) {
+    pub fn each_sample(&self, visit: &mut dyn FnMut(&Arc<Sample>)) {
         visit(&self.first);
         visit(&self.last);
         self.settings.values().for_each(&mut *visit);
