@@ -21,12 +21,18 @@ fn browser() -> Option<PathBuf> {
 
 /// What the page became, and what the console said.
 fn load(browser: &PathBuf, page: &str, hash: &str) -> (String, String) {
+    load_at(browser, page, hash, 1280)
+}
+
+/// [`load`] in a window of so many pixels.
+fn load_at(browser: &PathBuf, page: &str, hash: &str, width: u32) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("report.html");
     std::fs::write(&file, page).expect("written");
     let output = Command::new(browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--no-first-run"])
         .args(["--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=3000", "--dump-dom"])
+        .arg(format!("--window-size={width},900"))
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg(format!("file://{}{hash}", file.display()))
         .output()
@@ -76,6 +82,16 @@ fn the_filter_filters() {
     assert!(tag(&dom, "id=\"f1\"").contains("off"));
     let (dom, _) = load(&browser, &page, "#q=out+of+memory");
     assert!(dom.contains("1 of 64 ranks") && !tag(&dom, "id=\"r21\"").contains("off"));
+}
+
+#[test]
+fn a_phone_shows_all_within_its_width() {
+    let Some(browser) = browser() else { return };
+    let measure = "<script>document.body.dataset.over = document.documentElement.scrollWidth - document.documentElement.clientWidth</script></body>";
+    for analysis in [tcp_fallback(), cluster(64), empty()] {
+        let (dom, _) = load_at(&browser, &page(&analysis).replace("</body>", measure), "", 390);
+        assert!(dom.contains("data-over=\"0\""), "{}", tag(&dom, "data-over"));
+    }
 }
 
 #[test]

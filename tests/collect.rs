@@ -296,3 +296,30 @@ fn the_documentation_shows_the_list() {
         assert_eq!(&page[from..to], wanted, "run: UPDATE_DOCS=1 cargo test --test collect documentation");
     }
 }
+
+/// What is collected is what `analyze`, `env` and `fix` read.
+#[test]
+fn collected_facts_are_read_back() {
+    let host = Host::new(&[
+        ("dmesg", "true"),
+        ("rdma", "echo 'link rocep1s0f0/1 state ACTIVE physical_state LINK_UP netdev ens1f0np0 '"),
+        (
+            "show_gids",
+            "printf 'DEV\\tPORT\\tINDEX\\tGID\\tIPv4\\tVER\\tDEV\\n---\\t----\\t-----\\t---\\t------------\\t---\\t---\\nrocep1s0f0\\t1\\t0\\tfe80:0000:0000:0000:0200:5eff:fe10:0007\\t\\tv1\\tens1f0np0\\nrocep1s0f0\\t1\\t3\\t0000:0000:0000:0000:0000:ffff:0a14:0005\\t10.20.0.5\\tv2\\tens1f0np0\\nn_gids_found=2\\n'",
+        ),
+        ("ip", r#"if [ "$*" = '-br addr' ]; then printf 'lo               UNKNOWN        127.0.0.1/8 ::1/128 \nens1f0np0        UP             10.20.0.5/16 \n'; fi"#),
+    ]);
+    let file = host.path().join("vega.txt").display().to_string();
+    assert_eq!(host.ncclog(&["--host", "vega", "-o", &file]).status.code(), Some(0));
+    let script = host.path().join("script.txt").display().to_string();
+    fs::write(&script, host.script("sh", &[])).expect("the folder is writable");
+    for facts in [&file, &script] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ncclog")).args(["env", facts]).output().expect("the binary runs");
+        let pins = text(&output.stdout);
+        for wanted in ["NCCL_SOCKET_IFNAME='=ens1f0np0'", "NCCL_IB_HCA='=rocep1s0f0:1'", "VLLM_HOST_IP=10.20.0.5", "export NCCL_IB_GID_INDEX=3"] {
+            assert!(pins.contains(wanted), "{wanted}\n{pins}{}", text(&output.stderr));
+        }
+    }
+    let analysis = Command::new(env!("CARGO_BIN_EXE_ncclog")).args([&file, "--fail-on", "warning"]).output().expect("the binary runs");
+    assert_eq!(analysis.status.code(), Some(0), "facts alone accuse nobody: {}", text(&analysis.stdout));
+}

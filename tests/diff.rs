@@ -181,6 +181,24 @@ fn markdown_is_a_table_that_nothing_breaks() {
 }
 
 #[test]
+fn facts_of_hosts_are_compared_where_both_runs_have_them() {
+    let dir = TempDir::new().expect("a temporary folder");
+    let collected = |folder: &str, mtu: u32| {
+        let text = format!(
+            "### ncclog-collect 1 host=node1 time=2026-05-04T10:00:00Z\n### $ ip -d link show\n2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu {mtu} qdisc mq state UP mode DEFAULT group default qlen 1000\n### exit 0\n"
+        );
+        fs::write(Path::new(folder).join("facts.node1.txt"), text).expect("writable");
+    };
+    let (good, bad) = (logs(&dir, "good", &GOOD), logs(&dir, "bad", &GOOD));
+    collected(&good, 9000);
+    assert_eq!(json(&good, &bad, 0)["differences"].as_array().map(Vec::len), Some(0), "one side alone tells no change");
+    collected(&bad, 1500);
+    let json = json(&good, &bad, 1);
+    let mtu = named(&json, "MTU of eth0");
+    assert_eq!((&mtu["topic"], &mtu["good"], &mtu["weight"]), (&"host".into(), &serde_json::json!([{"value": "9000", "nodes": [0]}]), &"likely".into()));
+}
+
+#[test]
 fn redaction_hides_the_names_and_keeps_the_differences() {
     let dir = TempDir::new().expect("a temporary folder");
     let good = logs(&dir, "good", &Run { hosts: ["orion-7", "orion-9"], ..GOOD });

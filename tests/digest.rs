@@ -354,6 +354,8 @@ fn what_cannot_be_done_is_said() {
     ncclog(&["digest", &log, "-o", &p("no/such/folder.digest")]).code(2);
     ncclog(&["digest", &log]).code(2);
     ncclog(&["merge", "-o", &p("x.digest")]).code(2);
+    let done = ncclog(&["events", &p("a.digest")]).code(2);
+    assert!(stderr(&done).contains("it is a digest"), "{}", stderr(&done));
     // Damaged and newer ones: the rest is still analysed.
     let bytes = fs::read(p("a.digest")).expect("readable");
     let cut = path_of(dir.path(), "cut.digest", &bytes[..bytes.len() / 2]);

@@ -150,6 +150,17 @@ fn a_pinned_index_is_filled_from_the_nodes_own_table() {
 }
 
 #[test]
+fn a_wrong_index_is_replaced_on_the_node_that_has_it() {
+    let case = Case::new(&[]);
+    let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/facts-roce-pinned-index-wrong-on-one-node").display().to_string();
+    let of = |node: &str| environment(&case.good(&["fix", &fixture, "--for-node", node, "--cause", "roce-qp-gid-mtu"]));
+    assert_eq!(of("wren"), [("NCCL_IB_GID_INDEX".to_owned(), "5".to_owned())]);
+    assert_eq!(of("lark"), [("NCCL_IB_GID_INDEX".to_owned(), "3".to_owned())]);
+    let script = case.good(&["fix", &fixture, "--for-node", "wren"]);
+    assert!(script.contains("# on wren") && !script.contains("# on lark"), "the other node's commands are left out\n{script}");
+}
+
+#[test]
 fn a_folder_of_files_for_docker_and_shells() {
     let case = two_nodes("2.20.5+cuda12.4");
     let output = case.run(&["fix", "job.log", "vega.txt", "lyra.txt", "-o", "env"]);

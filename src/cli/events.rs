@@ -105,7 +105,15 @@ fn open(source: &Source) -> io::Result<Box<dyn Read>> {
     let n = input::read_up_to(&mut raw, &mut head)?;
     head.truncate(n);
     let encoding = input::sniff(&head);
-    input::decoder(encoding, Box::new(io::Cursor::new(head).chain(raw)))
+    let mut decoded = input::decoder(encoding, Box::new(io::Cursor::new(head).chain(raw)))?;
+    let mut head = vec![0; input::WHOLE.len()];
+    // An error is met again by the reader of the whole.
+    let n = input::read_up_to(&mut decoded, &mut head).unwrap_or(0);
+    head.truncate(n);
+    if head == input::WHOLE {
+        return Err(io::Error::other("it is a digest, which holds what lines say and not the lines"));
+    }
+    Ok(Box::new(io::Cursor::new(head).chain(decoded)))
 }
 
 /// Events that wait for their writer.

@@ -50,11 +50,13 @@ pub fn of(analysis: &Analysis) -> Facts {
         settings(proc, &mut put);
         devices(proc, &mut put);
     }
+    super::host::of(job, &mut facts);
     whole(analysis, &mut facts);
     facts
 }
 
-fn add(facts: &mut Facts, topic: Topic, name: &str, value: &str, node: Option<usize>) {
+/// Adds a value.
+pub(super) fn add(facts: &mut Facts, topic: Topic, name: &str, value: &str, node: Option<usize>) {
     let values = facts.entry((topic, name.to_owned())).or_default();
     if values.len() < MAX_VALUES || values.contains_key(value) {
         values.entry(value.to_owned()).or_default().extend(node);

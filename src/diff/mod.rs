@@ -2,6 +2,7 @@
 //! node, ordered by how likely each difference explains the failure.
 
 mod facts;
+mod host;
 mod weigh;
 mod write;
 
@@ -48,6 +49,8 @@ pub enum Topic {
     Algorithm,
     /// GPUs.
     Gpu,
+    /// The machine, as read-only commands showed it.
+    Host,
     /// Size of the job.
     Size,
     /// How far the ranks came.
@@ -154,6 +157,11 @@ pub fn compare((good_name, good): (&str, &Analysis), (bad_name, bad): (&str, &An
     let (mut differences, mut same) = (Vec::new(), Vec::new());
     for key in keys {
         let (a, b) = (values(&before, key, by_node), values(&after, key, by_node));
+        // Commands were run beside one of the runs only: that is no change.
+        let one_sided = key.0 == Topic::Host && (a.is_empty() || b.is_empty());
+        if one_sided {
+            continue;
+        }
         if a == b {
             same.push(key.1.clone());
             continue;

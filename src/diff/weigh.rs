@@ -94,6 +94,10 @@ fn base(topic: Topic, name: &str, good: &[Value], bad: &[Value], analysis: &Anal
         Topic::Transport => said(36, "the same sort of connection in another number"),
         Topic::Channels => said(40, "the number of channels follows from topology and settings"),
         Topic::Algorithm => said(34, "the choice follows from topology and settings"),
+        Topic::Host if name.contains("command line") || name.contains("access control") => said(76, "it decides whether GPUs and NICs reach each other directly"),
+        Topic::Host if ["state of", "link of"].iter().any(|s| name.starts_with(s)) => said(78, "what is down carries nothing"),
+        Topic::Host if name.contains("MTU") => said(76, "both ends and the switch must agree on it"),
+        Topic::Host => said(62, "the machine changed"),
         Topic::Gpu => said(50, "the job runs on other GPUs"),
         Topic::Size => said(48, "a job of another size uses other ways"),
         Topic::Stage => said(41, "it shows where the bad run stopped, not why"),
@@ -123,6 +127,7 @@ fn names(finding: &Finding, topic: Topic, name: &str, bad: &[Value]) -> bool {
     let said = |word: &str| [&finding.title, &finding.why].into_iter().any(|t| has_word(t, word)) || finding.evidence.iter().any(|e| has_word(&e.text, word));
     match topic {
         Topic::Setting => said(name),
+        Topic::Host => name.split([' ', ':']).any(|w| w.len() > 4 && w.bytes().any(|b| b.is_ascii_digit()) && said(w)),
         Topic::Interface | Topic::Hca | Topic::Network => bad.iter().flat_map(|v| v.value.split([' ', ':'])).any(|w| w.len() > 2 && said(w)),
         Topic::Version => bad.len() > 1 && finding.id.contains("version"),
         _ => false,

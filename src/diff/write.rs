@@ -63,6 +63,7 @@ fn topic(topic: Topic) -> &'static str {
         Topic::Channels => "channels",
         Topic::Algorithm => "algorithm",
         Topic::Gpu => "GPU",
+        Topic::Host => "host",
         Topic::Size => "size",
         Topic::Stage => "stage",
     }

@@ -94,6 +94,9 @@ fn block(analysis: &Analysis, findings: &[&Finding], host: Option<&str>) -> Opti
             && let Some(rail) = &own
         {
             // Facts of this very node beat what a log can guess.
+            if super::pins::rail(&job.facts, rail.node).is_none() {
+                block.notes.push(format!("{} is this node's only RDMA port that is up; its facts do not show the network that the nodes share", rail.hca));
+            }
             lines.extend(pinned(rail, is_old(job)));
         }
         lines.extend(for_node(first, host, &all).into_iter().map(|line| fill(line, own.as_ref(), finding.id)));
