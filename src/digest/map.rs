@@ -217,7 +217,7 @@ struct Run<'a> {
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
         self.end_run();
-        if record.header.is_none() && (gate(record.msg) || gate(record.text)) {
+        if record.header.is_none() && (gate(record.text) || (record.msg.len() != record.text.len() && gate(record.msg))) {
             self.parsed.facts.push(FactLine { place: place(&record), msg: record.msg, wrap: record.wrap });
         }
         if let (Some(head), None) = (&self.broken, &record.header)

@@ -1,5 +1,6 @@
 //! What the notes say of the hosts' facts: whose they are, what they show where no log speaks, what was not kept.
 
+use super::finding::Finding;
 use super::query::Ask;
 use crate::digest::Naming;
 use crate::job::NodeFacts;
@@ -8,7 +9,7 @@ use crate::job::NodeFacts;
 const MOST: usize = 6;
 
 /// Adds the notes.
-pub fn write(ask: Ask<'_>, notes: &mut Vec<String>) {
+pub fn write(ask: Ask<'_>, findings: &[Finding], notes: &mut Vec<String>) {
     // A result at the end of a test is no account of a host.
     let nodes: Vec<&NodeFacts> = ask.job.facts.nodes.iter().filter(|n| !n.facts.only_results()).collect();
     if nodes.is_empty() {
@@ -30,8 +31,8 @@ pub fn write(ask: Ask<'_>, notes: &mut Vec<String>) {
         notes.push(format!("{dropped} facts of hosts were beyond the bounds and not kept."));
     }
     measured(ask, notes);
-    let only_facts = ask.procs().all(|(_, p)| !p.nccl && p.log.ledger.iter().all(|e| ["host.", "gpu.", "rocm.gpu_name"].iter().any(|k| e.kind.starts_with(k))));
-    if only_facts {
+    let only_facts = ask.procs().all(|(_, p)| !p.nccl && p.log.ledger.iter().all(|e| ["host.", "gpu.", "rocm.gpu_name", "kernel."].iter().any(|k| e.kind.starts_with(k))));
+    if only_facts && findings.is_empty() {
         alone(&nodes, notes);
     }
 }

@@ -26,7 +26,7 @@ pub fn write(ask: Ask<'_>, findings: &[Finding], verdict: Verdict) -> Vec<String
         notes.push(format!("The logs hold {} attempts; the findings are those of the last one.", job.runs.len()));
     }
     coverage(ask, &mut notes);
-    super::facts_notes::write(ask, &mut notes);
+    super::facts_notes::write(ask, findings, &mut notes);
     if !findings.iter().any(|f| f.id == "collective-mismatch") {
         notes.extend(super::collective_mismatch::counts(ask));
         notes.extend(super::collective_mismatch::unanswered(ask).into_iter().take(2));

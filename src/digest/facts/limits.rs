@@ -8,7 +8,7 @@ use super::reader::Scene;
 pub const LIMITS: Family = Family {
     commands: &["ulimit -a", "ulimit -l", "cat /proc/self/limits"],
     reads: "How much memory a process may lock, and how many files it may open.",
-    starts: &["max", "Max", "open", "locked", "nofiles(descriptors)", "-l:", "-n:"],
+    starts: &["max", "Max", "open", "locked", "nofiles", "nofiles(descriptors)", "-l:", "-n:"],
     read: limits,
 };
 
@@ -29,7 +29,7 @@ fn limits(scene: &mut Scene<'_>) -> bool {
         // bash; dash; zsh and busybox.
         ["max", "locked", "memory", .., value] | ["locked", "memory(kbytes)", value] | ["-l:", .., value] => (limit(value, 1024), None),
         ["Max", "locked", "memory", soft, ..] => (limit(soft, 1), None),
-        ["open", "files", .., value] | ["nofiles(descriptors)", value] | ["-n:", .., value] => (None, limit(value, 1)),
+        ["open", "files", .., value] | ["nofiles" | "nofiles(descriptors)", value] | ["-n:", .., value] => (None, limit(value, 1)),
         ["Max", "open", "files", soft, ..] => (None, limit(soft, 1)),
         [value] if scene.memo.command.ends_with("ulimit -l") => (limit(value, 1024), None),
         [value] if scene.memo.command.ends_with("ulimit -n") => (None, limit(value, 1)),
@@ -87,6 +87,7 @@ mod tests {
             assert_eq!(one(text).memlock.map(|m| m.value), Some(want), "{text}");
         }
         assert_eq!(one("open files                          (-n) 1024\n").nofile.map(|m| m.value), Some(Limit::Value(1024)));
+        assert_eq!(one("nofiles              20000\n").nofile.map(|m| m.value), Some(Limit::Value(20_000)));
         assert_eq!(one("Max open files            1048576              1048576              files     \n").nofile.map(|m| m.value), Some(Limit::Value(1_048_576)));
     }
 

@@ -186,9 +186,14 @@ impl Reader {
             self.enter(place, name, naming);
         }
         let memo = &mut self.places[place].1.memo;
-        let empty = memo.head.take();
+        let mut empty = memo.head.take();
+        // Files of ports that are not there: no device, even where no tool is installed.
+        let of_ports = head.exit.is_some_and(|code| code != 0) && memo.command.contains("/sys/class/infiniband/*/ports/");
         *memo = Memo { command: clip(head.command, 300).to_owned(), last: memo.last, paths: sysfs::asked(head.command), ..Memo::default() };
         let Some(host) = self.places[place].1.host.and_then(|h| self.hosts.get_mut(h)) else { return };
+        if of_ports && host.hcas.is_empty() {
+            empty = empty.or_else(|| host.commands.last().map(|c| c.at.clone()));
+        }
         if empty.is_some() {
             // The list of devices ended with its heading.
             host.no_hca = empty;

@@ -132,8 +132,12 @@ pub(super) enum Way {
 
 /// Reads it.
 pub(super) fn way(ask: Ask<'_>) -> Way {
-    let buses: Vec<u8> = waiting::gpu_buses(ask).keys().filter_map(|b| u8::try_from(b >> 12 & 0xff).ok()).collect();
     let nodes = facts::single(ask);
+    let mut numbers: Vec<u64> = waiting::gpu_buses(ask).into_keys().collect();
+    if numbers.is_empty() {
+        numbers = nodes.iter().flat_map(|n| &n.facts.gpus).filter_map(|g| waiting::bus_number(&g.bus_id)).collect();
+    }
+    let buses: Vec<u8> = numbers.iter().filter_map(|b| u8::try_from(b >> 12 & 0xff).ok()).collect();
     let iommu = nodes.iter().find_map(|n| n.iommu());
     let acs = nodes.iter().find_map(|n| n.acs(&buses));
     let kernel = ask.hits("kernel.iommu_default").into_iter().find(|h| h.get("type") == Some("Translated")).or_else(|| ask.hits("kernel.iommu_on").into_iter().next());

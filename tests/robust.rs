@@ -1,0 +1,115 @@
+//! Input that no log should be, and logs as other programs wrap them.
+
+use ncclog::analysis::{Options, Silent, analyze, analyze_bytes};
+use std::path::{Path, PathBuf};
+
+/// The logs of each fixture: name and content.
+fn fixtures() -> Vec<(String, Vec<(String, Vec<u8>)>)> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("fixtures").expect("fixtures").map(|e| e.expect("entry").path()).filter(|p| p.is_dir()).collect();
+    folders.sort();
+    let name = |p: &Path| p.file_name().expect("named").to_string_lossy().into_owned();
+    let logs = |folder: &PathBuf| {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).expect("folder").map(|e| e.expect("entry").path()).filter(|p| p.extension().is_some_and(|e| e != "json")).collect();
+        files.sort();
+        files.iter().map(|p| (name(p), std::fs::read(p).expect("readable"))).collect()
+    };
+    folders.iter().map(|f| (name(f), logs(f))).collect()
+}
+
+/// What was found, without places.
+fn findings(logs: &[(String, Vec<u8>)]) -> Vec<(String, String, Vec<u32>)> {
+    let logs: Vec<(&str, &[u8])> = logs.iter().map(|(name, text)| (name.as_str(), text.as_slice())).collect();
+    analyze_bytes(&logs).findings.iter().map(|f| (f.id.to_owned(), format!("{:?} {:?}", f.severity, f.confidence), f.ranks.clone())).collect()
+}
+
+#[test]
+fn every_cut_of_a_log_is_survived() {
+    let mut whole = 0;
+    for (_, logs) in fixtures() {
+        for (name, text) in logs {
+            // Every byte of the short ones, and of the others the places around some line ends.
+            let every = text.len() < 1200 && whole < 5;
+            whole += usize::from(every);
+            let ends: Vec<usize> = memchr::memchr_iter(b'\n', &text).step_by(1 + text.len() / 4000).take(6).collect();
+            let cuts: Vec<usize> = if every { (0..text.len()).collect() } else { ends.iter().flat_map(|at| [at.saturating_sub(1), *at, at + 1, at + 17]).collect() };
+            for cut in cuts {
+                analyze_bytes(&[(&name, &text[..cut.min(text.len())])]);
+            }
+        }
+    }
+    assert!(whole > 3, "no short fixture is left");
+}
+
+type Wrapper = (&'static str, fn(&str) -> String);
+
+/// Wrappers that add nothing of their own to what a log says.
+const WRAPPERS: [Wrapper; 5] = [
+    ("docker json", |line| format!("{{\"log\":{},\"stream\":\"stderr\"}}", serde_json::to_string(&format!("{line}\n")).expect("a string"))),
+    ("colour", |line| format!("\u{1b}[36m{line}\u{1b}[0m")),
+    ("quoted", |line| format!("> {line}")),
+    ("carriage return", |line| format!("{line}\r")),
+    ("compose", |line| format!("trainer-1  | {line}")),
+];
+
+#[test]
+fn a_wrapper_changes_no_finding() {
+    let mut compared = 0;
+    for (folder, logs) in fixtures() {
+        compared += 1;
+        let reference = findings(&logs);
+        for (wrapper, wrap) in WRAPPERS {
+            let wrapped = |(name, text): &(String, Vec<u8>)| (name.clone(), String::from_utf8_lossy(text).lines().map(|l| wrap(l) + "\n").collect::<String>().into_bytes());
+            // Nobody's log driver carries the output of commands about a host.
+            if !(wrapper == "docker json" && folder.starts_with("facts-")) {
+                assert_eq!(findings(&logs.iter().map(wrapped).collect::<Vec<_>>()), reference, "{folder}: {wrapper}");
+            }
+        }
+    }
+    assert!(compared > 90, "only {compared} fixtures");
+}
+
+#[test]
+fn ranks_that_share_a_file_line_by_line_say_what_they_say_apart() {
+    let mut compared = 0;
+    for (folder, logs) in fixtures() {
+        let headed = |text: &[u8]| String::from_utf8_lossy(text).lines().all(|l| l.contains(" NCCL ") || l.is_empty());
+        if logs.len() < 2 || !logs.iter().all(|(_, text)| headed(text)) {
+            continue;
+        }
+        compared += 1;
+        let texts: Vec<String> = logs.iter().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect();
+        let mut sources: Vec<_> = texts.iter().map(|t| t.lines()).collect();
+        let mut mixed = String::new();
+        while sources.iter_mut().filter_map(|lines| lines.next().map(|l| mixed.push_str(&format!("{l}\n")))).count() > 0 {}
+        // Ranks that only the files' names told of are lost.
+        let told = |logs: &[(String, Vec<u8>)]| findings(logs).into_iter().map(|(id, grade, _)| (id, grade)).collect::<Vec<_>>();
+        assert_eq!(told(&[("all.log".to_owned(), mixed.into_bytes())]), told(&logs), "{folder}");
+    }
+    assert!(compared > 10, "only {compared} fixtures");
+}
+
+#[test]
+fn floods_are_bounded() {
+    let head = b"node1:10:11 [0] NCCL INFO ";
+    for piece in [&b"\0"[..], b"\n", b"\r", b"\x1b[31m", b"\xe4\xb8", b"[", b"{\"log\":\"", b"\\n", head, b"x"] {
+        let flood: Vec<u8> = piece.iter().copied().cycle().take(3_000_000).collect();
+        analyze_bytes(&[("flood", &flood)]);
+        let behind = [&head[..], &flood[..100_000], b"\nnode1:10:11 [0] NCCL INFO Using network IB\n"].concat();
+        let found = analyze_bytes(&[("behind", &behind)]);
+        assert_eq!(found.job.nets, ["IB"], "lost behind {piece:?}");
+    }
+}
+
+#[test]
+fn a_broken_archive_is_read_as_far_as_it_goes_and_fails() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (_, logs) = fixtures().into_iter().find(|(name, _)| name == "roce-gid-link-local-against-ipv4").expect("the fixture");
+    let packed = zstd::encode_all(&logs[0].1[..], 1).expect("zstd");
+    let path = dir.path().join("rank0.log.zst");
+    std::fs::write(&path, &packed[..packed.len() - 20]).expect("writable");
+    let done = assert_cmd::Command::cargo_bin("ncclog").expect("built").arg(&path).assert().code(2);
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("rank0.log.zst"), "{said}");
+    let outcome = analyze(&Options { inputs: vec![path.display().to_string()], ..Options::default() }, &Silent);
+    assert_eq!(outcome.problems.len(), 1);
+}
