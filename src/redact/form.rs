@@ -113,7 +113,7 @@ impl<S: Sink> Line<'_, S> {
             _ => {
                 let ip: Ipv6Addr = text.parse().ok()?;
                 let told = ip.segments().iter().filter(|g| **g != 0).count();
-                if told < 2 && !text.starts_with("::") && !text.starts_with("fe80") {
+                if told < 2 && text.split(':').count() < 8 && !text.starts_with("::") && !text.starts_with("fe80") {
                     return None;
                 }
                 Class::V6

@@ -5,7 +5,7 @@ use super::secret;
 use super::words::{self, Key};
 
 /// How far a field's value is looked at before it is known to be one; keeps hostile lines linear.
-pub(super) const LONGEST: usize = 1024;
+pub(super) const LONGEST: usize = 256;
 
 /// Ends the value of a field.
 pub(super) fn ends_value(b: u8) -> bool {
@@ -152,7 +152,10 @@ impl<S: Sink> Line<'_, S> {
                 hostish(name) && (rest.strip_prefix(b", ").is_some_and(|t| digits(t) > 3 && t[digits(t)..].starts_with(b")")) || rest.starts_with(b", rank=") && !words::role(name))
             }
             // k2<41230>: the far end of a socket
-            (_, b'<') => before != b'%' && hostish(name) && name.iter().any(u8::is_ascii_alphabetic) && digits(&rest[1..]) > 0 && rest[1 + digits(&rest[1..])..].starts_with(b">"),
+            (_, b'<') => {
+                let far = [&b"peer"[..], b"to", b"from", b"with", b"by"].contains(&self.previous());
+                far && before == b' ' && hostish(name) && name.iter().any(u8::is_ascii_alphabetic) && digits(&rest[1..]) > 0 && rest[1 + digits(&rest[1..])..].starts_with(b">")
+            }
             (b'@', _) => hostish(name) && name.iter().any(|b| matches!(b, b'.' | b'-') || b.is_ascii_digit()) && !words::public(name) && name.iter().any(u8::is_ascii_alphabetic),
             _ => self.told_by_word(s, e),
         };

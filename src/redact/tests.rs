@@ -85,6 +85,7 @@ fn addresses_keep_their_class_and_spelling() {
         ("GID 3 (0/302010AFFFF0000) ::ffff:10.1.2.3 [fe80::1234:5678%ib0]:7", "GID 3 (0/211E140AFFFF0000) ::ffff:10.20.30.33 [fe80::21%ib0]:7"),
         ("b8:59:9f:03:aa:bb B859:9F03:00AA:BBCC 0000:3b:00.0 12:34:56", "02:00:00:00:00:01 0200:0000:0000:0001 0000:3b:00.0 12:34:56"),
         ("node_guid: 0xb8599f0300aabbcc comm 0x7f12ab34cd56 commId 0x8d6a4f2e9b1c3d5e", "node_guid: 0x0200000000000001 comm 0x7f12ab34cd56 commId 0x8d6a4f2e9b1c3d5e"),
+        ("ports/1/gids/2:0000:0000:0000:0000:0000:0000:0000:0000", "ports/1/gids/2:0000:0000:0000:0000:0000:0000:0000:0000"),
         ("GPU-5f2a1b3c-1234-5678-9abc-def012345678", "GPU-00000000-0000-4000-a000-000000000001"),
         ("std::vector c10::Error c10d::ProcessGroup", "std::vector c10::Error c10d::ProcessGroup"),
     ]);
@@ -126,7 +127,7 @@ fn what_is_evidence_stays() {
 #[test]
 fn hostile_lines_are_linear() {
     for piece in ["token=", "a+", "\\", "/", "a.", "a-", "::", "1:", "[1;", "http://", "user=a@", "0.", "\\n", "hf_"] {
-        let text = piece.repeat((1 << 18) / piece.len());
+        let text = piece.repeat((1 << 16) / piece.len());
         let begun = std::time::Instant::now();
         let _ = redact(&text);
         assert!(begun.elapsed().as_secs() < 30, "{piece}");
