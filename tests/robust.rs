@@ -3,8 +3,11 @@
 use ncclog::analysis::{Options, Silent, analyze, analyze_bytes};
 use std::path::{Path, PathBuf};
 
-/// The logs of each fixture: name and content.
-fn fixtures() -> Vec<(String, Vec<(String, Vec<u8>)>)> {
+/// A name and what stands under it.
+type Named<T> = (String, T);
+
+/// The logs of each fixture.
+fn fixtures() -> Vec<Named<Vec<Named<Vec<u8>>>>> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir("fixtures").expect("fixtures").map(|e| e.expect("entry").path()).filter(|p| p.is_dir()).collect();
     folders.sort();
     let name = |p: &Path| p.file_name().expect("named").to_string_lossy().into_owned();
