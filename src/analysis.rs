@@ -1,8 +1,8 @@
 //! Wires input, line, event and digest over many files in parallel, then asks job and rules. There is one way to
 //! compute a finding; `follow` folds and asks in the same way.
 //!
-//! Blocks are read and parsed in parallel, a batch at a time, and folded in order; the fold of one batch runs beside
-//! the parsing of the next. Two banks of buffers are used in turn, so that memory does not grow with the input.
+//! Every worker takes the next block of any input, reads and parses it, and folds it when all earlier blocks of its
+//! stream are folded. It has one buffer, so that memory does not grow with the input.
 
 mod digests;
 mod parse;
@@ -17,11 +17,11 @@ use crate::input::{self, Encoding, FileBlocks, Pumped, Pumps, Source, Span};
 use crate::job::{Job, Vantage};
 use crate::rules::{self, Analysis, User, Wishes};
 use bumpalo::Bump;
-use parse::{Done, Parser, Slot, Task};
+use parse::{Parser, Stream, Task, Text};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use crate::input::Problem;
 use digests::Found;
@@ -195,8 +195,8 @@ fn fold_all(options: &Options, progress: &dyn Progress) -> (Digest, Vec<Found>, 
     feed.problems = resolved.problems;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     match pool {
-        Ok(pool) => pool.install(|| feed.finish()),
-        Err(_) => feed.finish(),
+        Ok(pool) => pool.install(|| feed.run(options.patterns())),
+        Err(_) => feed.run(options.patterns()),
     }
 }
 
@@ -222,18 +222,20 @@ struct Feed<'p> {
     pumping: Vec<Pumping>,
     /// An archive is being read: what it holds comes before the next source's streams.
     archive: bool,
-    folders: Mutex<Vec<Folder>>,
+    streams: Vec<Arc<Stream>>,
+    /// Blocks of each stream that were handed out.
+    handed: Vec<u64>,
     bytes: Vec<u64>,
     binary: Vec<bool>,
     /// Digests among the inputs.
     digests: Vec<Found>,
     problems: Vec<Problem>,
     block_size: usize,
-    parser: Parser<'p>,
+    progress: &'p dyn Progress,
 }
 
 impl<'p> Feed<'p> {
-    fn new(sources: Vec<Source>, options: &'p Options, progress: &'p dyn Progress) -> Self {
+    fn new(sources: Vec<Source>, options: &Options, progress: &'p dyn Progress) -> Self {
         let total = sources.iter().map(|s| if let Source::File(p) = s { p.metadata().map_or(0, |m| m.len()) } else { 0 }).sum();
         progress.total(total);
         let block_size = if options.block_size == 0 { input::BLOCK_SIZE } else { options.block_size };
@@ -243,45 +245,18 @@ impl<'p> Feed<'p> {
             pumps: Pumps::new(WAITING, block_size, options.max_bytes),
             pumping: Vec::new(),
             archive: false,
-            folders: Mutex::new(Vec::new()),
+            streams: Vec::new(),
+            handed: Vec::new(),
             bytes: Vec::new(),
             binary: Vec::new(),
             digests: Vec::new(),
             problems: Vec::new(),
             block_size,
-            parser: Parser::new(progress, options.patterns()),
+            progress,
         }
     }
 
-    fn run(&mut self) {
-        let slots = rayon::current_num_threads() * 2;
-        let mut banks: [Vec<Slot>; 2] = std::array::from_fn(|_| (0..slots).map(|_| Slot::default()).collect());
-        let [a, b] = &mut banks;
-        self.fill(a);
-        let mut done = self.parser.parse(a);
-        loop {
-            self.fill(b);
-            let ((), next) = rayon::join(|| fold(&self.folders, done), || self.parser.parse(b));
-            if next.is_empty() {
-                break;
-            }
-            self.fill(a);
-            let ((), next) = rayon::join(|| fold(&self.folders, next), || self.parser.parse(a));
-            if next.is_empty() {
-                break;
-            }
-            done = next;
-        }
-    }
-
-    /// Gives the slots their next tasks; a slot without a task is past the end.
-    fn fill(&mut self, slots: &mut [Slot]) {
-        for slot in slots {
-            slot.arena.reset();
-            slot.task = self.next_task(&mut slot.buffer);
-        }
-    }
-
+    /// The next block of any input; `None` past the end.
     fn next_task(&mut self, buffer: &mut Vec<u8>) -> Option<Task> {
         loop {
             let most = rayon::current_num_threads();
@@ -296,13 +271,21 @@ impl<'p> Feed<'p> {
                 }
             } else if let Some((stream, blocks)) = &mut self.open {
                 if let Some(block) = blocks.next() {
-                    return Some(Task::Read { stream: *stream, block });
+                    let stream = *stream;
+                    return Some(self.task(stream, Text::Read(block)));
                 }
                 self.open = None;
             } else {
                 return None;
             }
         }
+    }
+
+    /// Hands a block out.
+    fn task(&mut self, stream: usize, text: Text) -> Task {
+        let turn = self.handed[stream];
+        self.handed[stream] += 1;
+        Task { stream: Arc::clone(&self.streams[stream]), turn, text }
     }
 
     /// Takes what a reader sent.
@@ -314,7 +297,8 @@ impl<'p> Feed<'p> {
             }
             Pumped::Block(block, span) => {
                 self.pumps.give_back(std::mem::replace(buffer, block));
-                return Some(Task::Ready { stream: self.pumping[number].stream?, span });
+                let stream = self.pumping[number].stream?;
+                return Some(self.task(stream, Text::Ready(span)));
             }
             Pumped::Whole(bytes) => {
                 let stream = self.pumping[number].stream?;
@@ -367,7 +351,7 @@ impl<'p> Feed<'p> {
         }
         let len = meta.len();
         if disk::is_digest(&head) {
-            self.parser.progress().advance(len);
+            self.progress.advance(len);
             self.digests.push(Found::file(path, name));
             return Ok(());
         }
@@ -387,31 +371,44 @@ impl<'p> Feed<'p> {
     }
 
     fn add_stream(&mut self, name: String, binary: bool, len: u64) -> usize {
-        let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let stream = folders.len();
-        folders.push(Folder::new(stream as u32, name));
+        let stream = self.streams.len();
+        self.streams.push(Arc::new(Stream::new(Folder::new(stream as u32, name))));
+        self.handed.push(0);
         self.bytes.push(len);
         self.binary.push(binary);
         stream
     }
 
     fn name(&self, stream: usize) -> String {
-        self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[stream].info.path.clone()
+        self.streams[stream].with(|folder| folder.info.path.clone())
     }
 
     fn fail(&mut self, stream: usize, text: String) {
-        let mut folders = self.folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let info = &mut folders[stream].info;
-        info.problem = Some(text.clone());
-        self.problems.push(Problem { path: info.path.clone(), text });
+        let path = self.streams[stream].with(|folder| {
+            folder.info.problem = Some(text.clone());
+            folder.info.path.clone()
+        });
+        self.problems.push(Problem { path, text });
     }
 
     /// Reads everything.
-    fn finish(mut self) -> (Digest, Vec<Found>, Vec<Problem>) {
-        self.run();
-        let mut digest = Digest { patterns: self.parser.patterns().map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
+    fn run(self, patterns: Option<&UserPatterns>) -> (Digest, Vec<Found>, Vec<Problem>) {
+        let parser = Parser { progress: self.progress, patterns };
+        let feed = Mutex::new(self);
+        rayon::scope(|scope| {
+            for _ in 0..rayon::current_num_threads() {
+                scope.spawn(|_| parser.work(|buffer| feed.lock().unwrap_or_else(PoisonError::into_inner).next_task(buffer)));
+            }
+        });
+        feed.into_inner().unwrap_or_else(PoisonError::into_inner).finish(patterns)
+    }
+
+    /// What the streams say.
+    fn finish(self, patterns: Option<&UserPatterns>) -> (Digest, Vec<Found>, Vec<Problem>) {
+        let mut digest = Digest { patterns: patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
-        let folders = self.folders.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // No worker is left that holds a stream.
+        let folders: Vec<Folder> = self.streams.into_iter().filter_map(Arc::into_inner).map(Stream::into_folder).collect();
         let finished: Vec<_> = folders.into_par_iter().zip(&self.bytes).map(|(folder, bytes)| folder.finish(*bytes)).collect();
         for (i, (mut info, processes)) in finished.into_iter().enumerate() {
             if self.binary[i] && info.events == 0 {
@@ -426,18 +423,6 @@ impl<'p> Feed<'p> {
             digest.processes.extend(processes);
         }
         (digest, self.digests, problems)
-    }
-}
-
-/// Folds a batch in order.
-fn fold(folders: &Mutex<Vec<Folder>>, done: Vec<Done<'_>>) {
-    let mut folders = folders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for block in done {
-        let folder = &mut folders[block.stream];
-        folder.fold(&block.parsed, block.span);
-        if let Some(error) = block.error {
-            folder.info.problem = Some(format!("could not be read around byte {} ({error}); the rest was analysed", block.span.offset));
-        }
     }
 }
 

@@ -1,78 +1,99 @@
-//! The parallel half: workers read and parse blocks.
+//! The parallel half: workers read, parse and fold blocks, each stream in its order.
 
 use super::Progress;
-use crate::digest::{Memory, Parsed, map_with};
+use crate::digest::{Folder, Memory, map_with};
 use crate::event::UserPatterns;
 use crate::input::{self, Block, Span};
 use bumpalo::Bump;
-use rayon::prelude::*;
-use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A buffer with the arena of its records.
-#[derive(Default)]
-pub(super) struct Slot {
-    pub buffer: Vec<u8>,
-    pub arena: Bump,
-    pub task: Option<Task>,
+/// A stream that several workers fold in turns.
+pub(super) struct Stream {
+    fold: Mutex<Fold>,
+    moved: Condvar,
 }
 
-/// What is to be done with a slot.
-pub(super) enum Task {
+struct Fold {
+    folder: Folder,
+    /// The block whose turn it is.
+    turn: u64,
+}
+
+impl Stream {
+    pub fn new(folder: Folder) -> Self {
+        Self { fold: Mutex::new(Fold { folder, turn: 0 }), moved: Condvar::new() }
+    }
+
+    /// Looks at what was folded so far.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Folder) -> T) -> T {
+        look(&mut self.fold.lock().unwrap_or_else(PoisonError::into_inner).folder)
+    }
+
+    pub fn into_folder(self) -> Folder {
+        self.fold.into_inner().unwrap_or_else(PoisonError::into_inner).folder
+    }
+
+    /// Waits until a block's turn. Earlier blocks are with other workers, which wait for no later one.
+    fn wait(&self, turn: u64) -> MutexGuard<'_, Fold> {
+        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        self.moved.wait_while(fold, |fold| fold.turn != turn).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A block that is to be folded.
+pub(super) struct Task {
+    pub stream: Arc<Stream>,
+    pub turn: u64,
+    pub text: Text,
+}
+
+/// Where a block's text is.
+pub(super) enum Text {
     /// To be read by the worker.
-    Read { stream: usize, block: Block },
+    Read(Block),
     /// Already in the buffer.
-    Ready { stream: usize, span: Span },
+    Ready(Span),
 }
 
-/// A parsed block and its place.
-pub(super) struct Done<'a> {
-    pub stream: usize,
-    pub span: Span,
-    pub parsed: Parsed<'a>,
-    pub error: Option<io::Error>,
+/// Passes the turn on, also where the block's worker panics: the others would wait for it for ever.
+struct Turn<'a>(&'a Stream, u64);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.wait(self.1).turn += 1;
+        self.0.moved.notify_all();
+    }
 }
 
 /// What the workers share.
 pub(super) struct Parser<'p> {
-    progress: &'p dyn Progress,
-    patterns: Option<&'p UserPatterns>,
-    /// One for each worker that has been busy.
-    memories: Mutex<Vec<Memory>>,
+    pub progress: &'p dyn Progress,
+    pub patterns: Option<&'p UserPatterns>,
 }
 
-impl<'p> Parser<'p> {
-    pub fn new(progress: &'p dyn Progress, patterns: Option<&'p UserPatterns>) -> Self {
-        Self { progress, patterns, memories: Mutex::new(Vec::new()) }
-    }
-
-    /// Where progress is told.
-    pub fn progress(&self) -> &'p dyn Progress {
-        self.progress
-    }
-
-    /// The user's patterns that are looked for.
-    pub fn patterns(&self) -> Option<&'p UserPatterns> {
-        self.patterns
-    }
-
-    /// Reads and parses the slots that have a task, in parallel; the result is in their order.
-    pub fn parse<'a>(&self, slots: &'a mut [Slot]) -> Vec<Done<'a>> {
-        slots.par_iter_mut().filter_map(|slot| self.slot(slot)).collect()
-    }
-
-    fn slot<'a>(&self, slot: &'a mut Slot) -> Option<Done<'a>> {
-        let (stream, range, span, error) = match slot.task.take()? {
-            Task::Read { stream, block } => match input::read_block(&block, &mut slot.buffer) {
-                Ok((range, span)) => (stream, range, span, None),
-                Err(error) => (stream, 0..0, Span { offset: block.start(), bytes: 0, open_end: false, closes_open_line: false }, Some(error)),
-            },
-            Task::Ready { stream, span } => (stream, 0..slot.buffer.len(), span, None),
-        };
-        self.progress.advance(span.bytes);
-        let mut memory = self.memories.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let parsed = map_with(&slot.buffer[range], &slot.arena, self.patterns, Some(&mut memory));
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
-        Some(Done { stream, span, parsed, error })
+impl Parser<'_> {
+    /// Folds blocks until there is none left. `next` gives the next one; it may put its text into the buffer.
+    pub fn work(&self, next: impl Fn(&mut Vec<u8>) -> Option<Task>) {
+        let (mut buffer, mut arena, mut memory) = (Vec::new(), Bump::new(), Memory::default());
+        while let Some(task) = next(&mut buffer) {
+            arena.reset();
+            let turn = Turn(&task.stream, task.turn);
+            let (range, span, error) = match task.text {
+                Text::Read(block) => match input::read_block(&block, &mut buffer) {
+                    Ok((range, span)) => (range, span, None),
+                    Err(error) => (0..0, Span { offset: block.start(), bytes: 0, open_end: false, closes_open_line: false }, Some(error)),
+                },
+                Text::Ready(span) => (0..buffer.len(), span, None),
+            };
+            self.progress.advance(span.bytes);
+            let parsed = map_with(&buffer[range], &arena, self.patterns, Some(&mut memory));
+            let mut fold = task.stream.wait(task.turn);
+            fold.folder.fold(&parsed, span);
+            if let Some(error) = error {
+                fold.folder.info.problem = Some(format!("could not be read around byte {} ({error}); the rest was analysed", span.offset));
+            }
+            drop(fold);
+            drop(turn);
+        }
     }
 }
