@@ -116,3 +116,11 @@ fn a_broken_archive_is_read_as_far_as_it_goes_and_fails() {
     let outcome = analyze(&Options { inputs: vec![path.display().to_string()], ..Options::default() }, &Silent);
     assert_eq!(outcome.problems.len(), 1);
 }
+
+#[test]
+fn events_tells_of_every_line_that_is_said_again() {
+    let line = "node1:10:11 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 2 / HCA 2 (distance 4 <= 5), read 0 mode Default\n";
+    let done = assert_cmd::Command::cargo_bin("ncclog").expect("built").args(["events", "-"]).write_stdin(line.repeat(5)).assert().success();
+    let out = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+    assert_eq!(out.lines().count(), 5, "{out}");
+}
