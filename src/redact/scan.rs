@@ -3,6 +3,7 @@
 
 use super::names::Names;
 use super::{fast, secret, words};
+use ahash::AHashMap;
 use std::ops::Range;
 
 /// What kind of identity a piece of text is.
@@ -40,6 +41,32 @@ pub enum Class {
 pub trait Sink {
     /// `span` is an identity; `pid` is the process in whose header it stands, else 0.
     fn take(&mut self, span: Range<usize>, class: Class, pid: u32);
+}
+
+/// Longest line that is remembered, in bytes.
+const LONGEST_MET: usize = 1000;
+
+/// Lines remembered at once.
+const MOST_MET: usize = 4096;
+
+/// What was found in a line, from its start on, and the host of the last header behind it.
+struct Met {
+    spans: Vec<(Range<usize>, Class, u32)>,
+    host: Vec<u8>,
+}
+
+/// Passes on what is found, and remembers it.
+struct Tee<'s, S> {
+    sink: &'s mut S,
+    base: usize,
+    spans: Vec<(Range<usize>, Class, u32)>,
+}
+
+impl<S: Sink> Sink for Tee<'_, S> {
+    fn take(&mut self, span: Range<usize>, class: Class, pid: u32) {
+        self.spans.push((span.start - self.base..span.end - self.base, class, pid));
+        self.sink.take(span, class, pid);
+    }
 }
 
 /// A scan over a stream of text.
@@ -95,13 +122,26 @@ impl Scanner {
     /// Finds the identities of whole lines. `cut`: the text's last byte is not the end of what was written.
     pub fn text<S: Sink>(&mut self, text: &[u8], cut: bool, names: &Names, sink: &mut S) {
         let mut start = 0;
+        // Start-ups say the same again and again. Known names change between texts, so it ends with this one.
+        let mut met: AHashMap<&[u8], Met> = AHashMap::new();
         while start < text.len() {
             let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |n| start + n);
             let line = &text[start..end];
+            let edge = cut && end == text.len();
             if !self.in_key && !self.host.is_empty() && fast::call(line, &self.host) {
                 sink.take(start..start + self.host.len(), Class::Host, 0);
+            } else if let Some(met) = met.get(line).filter(|_| !self.in_key && !edge) {
+                met.spans.iter().for_each(|(span, class, pid)| sink.take(start + span.start..start + span.end, *class, *pid));
+                self.host.clone_from(&met.host);
+            } else if self.in_key || edge || line.len() > LONGEST_MET || met.len() >= MOST_MET {
+                self.line(line, start, edge, names, sink);
             } else {
-                self.line(line, start, cut && end == text.len(), names, sink);
+                let mut tee = Tee { sink, base: start, spans: Vec::new() };
+                self.line(line, start, false, names, &mut tee);
+                let spans = tee.spans;
+                if !self.in_key {
+                    met.insert(line, Met { spans, host: self.host.clone() });
+                }
             }
             start = end + 1;
         }

@@ -133,3 +133,20 @@ fn hostile_lines_are_linear() {
         assert!(begun.elapsed().as_secs() < 30, "{piece}");
     }
 }
+
+#[test]
+fn what_is_said_again_is_replaced_again() {
+    let lines = [
+        "gpu-b2:77:78 [0] NCCL INFO Bootstrap : Using eth0:10.9.1.2<0>",
+        "gpu-b3:79:80 [1] NCCL INFO Using network IB",
+        "/home/ada/run/train.py token=hf_Qx8Zk2Lm4Nv7Rt1Yb6Wc9Pd3Sf5Gh0JjKe",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "MIIEow",
+        "-----END RSA PRIVATE KEY-----",
+        "MIIEow",
+    ];
+    let once = lines.join("\n") + "\n";
+    let whole = redact(&once.repeat(3));
+    assert_eq!(whole, redact(&once).repeat(3));
+    assert!(!whole.contains("gpu-b") && !whole.contains("ada/") && !whole.contains("hf_Qx8"), "{whole}");
+}
