@@ -213,6 +213,17 @@ struct Pumping {
     stream: Option<usize>,
 }
 
+/// A stream and what is known of it beside its fold.
+struct Row {
+    stream: Arc<Stream>,
+    /// Blocks that were handed out.
+    handed: u64,
+    /// Decoded bytes.
+    bytes: u64,
+    /// Its first bytes are no text.
+    binary: bool,
+}
+
 struct Feed<'p> {
     sources: std::vec::IntoIter<Source>,
     /// The plain file whose blocks are handed out.
@@ -222,11 +233,7 @@ struct Feed<'p> {
     pumping: Vec<Pumping>,
     /// An archive is being read: what it holds comes before the next source's streams.
     archive: bool,
-    streams: Vec<Arc<Stream>>,
-    /// Blocks of each stream that were handed out.
-    handed: Vec<u64>,
-    bytes: Vec<u64>,
-    binary: Vec<bool>,
+    streams: Vec<Row>,
     /// Digests among the inputs.
     digests: Vec<Found>,
     problems: Vec<Problem>,
@@ -246,9 +253,6 @@ impl<'p> Feed<'p> {
             pumping: Vec::new(),
             archive: false,
             streams: Vec::new(),
-            handed: Vec::new(),
-            bytes: Vec::new(),
-            binary: Vec::new(),
             digests: Vec::new(),
             problems: Vec::new(),
             block_size,
@@ -283,9 +287,9 @@ impl<'p> Feed<'p> {
 
     /// Hands a block out.
     fn task(&mut self, stream: usize, text: Text) -> Task {
-        let turn = self.handed[stream];
-        self.handed[stream] += 1;
-        Task { stream: Arc::clone(&self.streams[stream]), turn, text }
+        let row = &mut self.streams[stream];
+        row.handed += 1;
+        Task { stream: Arc::clone(&row.stream), turn: row.handed - 1, text }
     }
 
     /// Takes what a reader sent.
@@ -306,7 +310,7 @@ impl<'p> Feed<'p> {
             }
             Pumped::End(bytes, problem) => {
                 if let Some(stream) = self.pumping[number].stream {
-                    self.bytes[stream] = bytes;
+                    self.streams[stream].bytes = bytes;
                     if let Some(text) = problem {
                         self.fail(stream, text);
                     }
@@ -372,19 +376,16 @@ impl<'p> Feed<'p> {
 
     fn add_stream(&mut self, name: String, binary: bool, len: u64) -> usize {
         let stream = self.streams.len();
-        self.streams.push(Arc::new(Stream::new(Folder::new(stream as u32, name))));
-        self.handed.push(0);
-        self.bytes.push(len);
-        self.binary.push(binary);
+        self.streams.push(Row { stream: Arc::new(Stream::new(Folder::new(stream as u32, name))), handed: 0, bytes: len, binary });
         stream
     }
 
     fn name(&self, stream: usize) -> String {
-        self.streams[stream].with(|folder| folder.info.path.clone())
+        self.streams[stream].stream.with(|folder| folder.info.path.clone())
     }
 
     fn fail(&mut self, stream: usize, text: String) {
-        let path = self.streams[stream].with(|folder| {
+        let path = self.streams[stream].stream.with(|folder| {
             folder.info.problem = Some(text.clone());
             folder.info.path.clone()
         });
@@ -407,13 +408,16 @@ impl<'p> Feed<'p> {
     fn finish(self, patterns: Option<&UserPatterns>) -> (Digest, Vec<Found>, Vec<Problem>) {
         let mut digest = Digest { patterns: patterns.map(UserPatterns::set).unwrap_or_default(), ..Digest::default() };
         let mut problems = self.problems;
-        // No worker is left that holds a stream.
-        let folders: Vec<Folder> = self.streams.into_iter().filter_map(Arc::into_inner).map(Stream::into_folder).collect();
-        let finished: Vec<_> = folders.into_par_iter().zip(&self.bytes).map(|(folder, bytes)| folder.finish(*bytes)).collect();
-        for (i, (mut info, processes)) in finished.into_iter().enumerate() {
-            if self.binary[i] && info.events == 0 {
+        let finish = |row: Row| {
+            // No worker is left that holds the stream.
+            let (mut info, processes) = Arc::into_inner(row.stream)?.into_folder().finish(row.bytes);
+            if row.binary && info.events == 0 {
                 info.problem = Some("is no text and holds no log line; name the log file itself".to_owned());
             }
+            Some((info, processes))
+        };
+        let finished: Vec<_> = self.streams.into_par_iter().filter_map(finish).collect();
+        for (info, processes) in finished {
             if let Some(text) = &info.problem
                 && !problems.iter().any(|p| p.path == info.path)
             {

@@ -2,7 +2,8 @@
 
 use super::comm::MAX_CHANNELS;
 use super::facts::{RawLine, Reader};
-use super::map::{Again, Call, Item, Parsed, Place, Repeat, SeenSource};
+use super::map::{Call, Item, Parsed, Place, Repeat, SeenSource};
+use super::order::{Lately, Said, in_order, touch};
 use super::ras::Report;
 use super::{ChannelCount, CommLog, KeptCall, Ledger, MAX_TEXT, Mark, Process, Sample, SettingKey, StreamInfo};
 use crate::event::{Channel, Direction, Event, Init, Note, Phase, Stage};
@@ -482,59 +483,6 @@ impl Folder {
         })?;
         self.processes[p].comms[c].see(Stage::Collective);
         Some(c)
-    }
-}
-
-/// An item, or one that is said again, in its turn.
-struct Said<'p, 'a> {
-    item: &'p Item<'a>,
-    place: &'p Place<'a>,
-    again: bool,
-}
-
-/// Items and what is said again, in the order of their places.
-fn in_order<'p, 'a>(parsed: &'p Parsed<'a>) -> impl Iterator<Item = Said<'p, 'a>> {
-    let (mut items, mut again) = (parsed.items.iter().peekable(), parsed.again.iter().peekable());
-    std::iter::from_fn(move || {
-        let before = |a: &Again<'_>, i: &Item<'_>| (a.place.line, a.place.offset) < (i.place.line, i.place.offset);
-        match (items.peek(), again.peek()) {
-            (Some(item), Some(next)) if !before(next, item) => items.next().map(|item| Said { item, place: &item.place, again: false }),
-            (_, Some(_)) => again.next().map(|next| Said { item: &parsed.items[next.item as usize], place: &next.place, again: true }),
-            _ => items.next().map(|item| Said { item, place: &item.place, again: false }),
-        }
-    })
-}
-
-/// Notes the last record of a communicator. One that comes in turns with many others may be noted twice, in order.
-fn touch<'p, 'a>(late: &mut Vec<((usize, usize), Said<'p, 'a>)>, which: (usize, usize), said: Said<'p, 'a>) {
-    match late.iter_mut().rev().take(4).find(|(known, _)| *known == which) {
-        Some((_, last)) => *last = said,
-        None => late.push((which, said)),
-    }
-}
-
-/// ((source, address of the communicator), process, communicator)
-type Caller = ((u32, u64), usize, usize);
-
-/// Where the calls of a stretch went; other events may open or end communicators.
-#[derive(Default)]
-struct Lately {
-    places: [Option<Caller>; 8],
-    used: bool,
-}
-
-impl Lately {
-    #[inline(always)]
-    fn place(&mut self, call: &Call) -> &mut Option<Caller> {
-        self.used = true;
-        let mixed = (call.call.comm ^ u64::from(call.source) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &mut self.places[(mixed >> 61) as usize]
-    }
-
-    fn forget(&mut self) {
-        if std::mem::take(&mut self.used) {
-            self.places = [None; 8];
-        }
     }
 }
 

@@ -332,21 +332,20 @@ impl<'a> Mapper<'a, '_> {
     /// Takes a line whose message was read before.
     fn again(&mut self, known: &Known<'a, '_>, rest: &'a [u8]) -> Option<usize> {
         let memory = self.memory.as_mut()?;
-        let (at, len, line, msg) = if let Some((at, len, msg)) = memory.guess(rest) {
+        // Bytes that the line may have behind its prefix.
+        let most = LONGEST.saturating_sub(known.message - known.offset);
+        let (at, len, line, msg) = if let Some((at, len, msg)) = memory.guess(rest, most) {
             (at, len, &rest[..len], msg)
         } else {
             let len = memchr::memchr(b'\n', rest)?;
             let line = rest[..len].strip_suffix(b"\r").unwrap_or(&rest[..len]);
-            if known.message - known.offset + line.len() >= LONGEST {
+            if line.len() >= most {
                 return None;
             }
             let msg = trim_blanks(line);
             (memory.find(line, msg)?, len, line, msg)
         };
         let place = known_place(known, known.message + line.len());
-        if place.text.len() >= LONGEST {
-            return None;
-        }
         let source = self.slot(known, place);
         self.hint = source as usize;
         let text = place.text;

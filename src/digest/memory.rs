@@ -131,14 +131,14 @@ impl Memory {
         }
     }
 
-    /// The message that `rest` starts with, if it is the one that was said behind the last one before: its place, its
+    /// The message that `rest` starts with, if it is shorter than `most` and the one that was said behind the last one before: its place, its
     /// length with the blanks around it, and itself. Start-ups repeat in order.
     #[inline(always)]
-    pub(super) fn guess<'a>(&mut self, rest: &'a [u8]) -> Option<(At, usize, &'a [u8])> {
+    pub(super) fn guess<'a>(&mut self, rest: &'a [u8], most: usize) -> Option<(At, usize, &'a [u8])> {
         let at = self.at(self.last)?.next;
         let known = self.at(at)?;
         let len = known.text.len();
-        if rest.get(len) != Some(&b'\n') || rest[..len] != *known.text {
+        if len >= most || rest.get(len) != Some(&b'\n') || rest[..len] != *known.text {
             return None;
         }
         let msg = &rest[usize::from(known.msg.0)..usize::from(known.msg.1)];

@@ -11,6 +11,7 @@ mod fold;
 mod ledger;
 mod map;
 mod memory;
+mod order;
 mod ras;
 mod sequence;
 mod union;

@@ -2,6 +2,7 @@
 //! take goes the way of the grammar; a property test holds the two equal.
 
 use super::{Collective, Function};
+use crate::line::SLOTS;
 
 /// Reads a collective record at the start of `rest` up to its line end, and its length. Takes nothing that
 /// [`super::parse_collective`] would not read the same. `lane` numbers the prefix of the line: each has its own tails.
@@ -167,13 +168,10 @@ struct Tail<'a> {
 /// Tails of one prefix remembered at once.
 const TAILS: usize = 8;
 
-/// Prefixes whose tails are remembered.
-const LANES: usize = 16;
-
 /// The tails that were read last, by the prefix of their lines.
 #[derive(Debug, Default)]
 pub struct Tails<'a> {
-    lanes: [Lane<'a>; LANES],
+    lanes: [Lane<'a>; SLOTS],
 }
 
 #[derive(Debug, Default)]
@@ -190,7 +188,7 @@ impl<'a> Tails<'a> {
     /// The tail at the start of `rest`, which ends with it or has a line end behind it.
     #[inline(always)]
     fn of(&mut self, lane: usize, rest: &'a [u8]) -> Option<&Tail<'a>> {
-        let lane = &mut self.lanes[lane % LANES];
+        let lane = &mut self.lanes[lane % SLOTS];
         let guess = usize::from(lane.next[lane.before % TAILS][lane.last % TAILS]) % TAILS;
         let at = if starts(lane.seen[guess].as_ref(), rest) { guess } else { lane.look(rest)? };
         (lane.before, lane.last) = (lane.last, at);
