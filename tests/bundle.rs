@@ -1,6 +1,9 @@
 //! Bundles: they analyse to the findings of the logs, name nobody, and say what is not in them.
 
+mod corpus;
+
 use assert_cmd::Command;
+use corpus::{essence, folders, paths};
 use ncclog::Analysis;
 use ncclog::analysis::{Options, Silent, analyze, read, redact_digest};
 use ncclog::bundle::{Bundle, Excerpts, LeftOut, Manifest, SCHEMA};
@@ -10,44 +13,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-fn fixtures() -> Vec<PathBuf> {
-    let mut list: Vec<PathBuf> = fs::read_dir("fixtures").expect("fixtures").filter_map(Result::ok).map(|e| e.path()).filter(|p| p.join("expect.json").is_file()).collect();
-    list.sort();
-    list
-}
-
-fn logs(folder: &Path) -> Vec<String> {
-    let files = fs::read_dir(folder).expect("folder").filter_map(Result::ok).map(|e| e.path());
-    let mut list: Vec<String> = files.filter(|p| p.file_name().is_some_and(|n| n != "expect.json")).map(|p| p.display().to_string()).collect();
-    list.sort();
-    list
-}
-
 fn analysis(inputs: Vec<String>) -> Analysis {
     let outcome = analyze(&Options { inputs, ..Options::default() }, &Silent);
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     outcome.analysis
-}
-
-/// What must be the same.
-fn essence(analysis: &Analysis) -> Vec<String> {
-    let finding = |f: &ncclog::Finding| {
-        let lines: Vec<u64> = f.evidence.iter().map(|e| e.line).collect();
-        format!("{} {:?} {:?} ranks {:?} hosts {} by {:?} path {:?} lines {lines:?}", f.id, f.severity, f.confidence, f.ranks, f.hosts.len(), f.caused_by, f.path)
-    };
-    let job = &analysis.job;
-    let head = format!(
-        "{:?} {:?} ranks {:?} nodes {:?} hosts {} runs {} nets {:?} {:?}",
-        analysis.verdict,
-        job.library,
-        job.nranks,
-        job.nnodes,
-        job.hosts.len(),
-        job.runs.len(),
-        job.nets,
-        job.versions
-    );
-    std::iter::once(head).chain(analysis.findings.iter().map(finding)).collect()
 }
 
 #[test]
@@ -55,8 +24,8 @@ fn bundles_of_all_fixtures_analyse_to_the_same_findings() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join("case.tar.zst");
     let mut wrong = Vec::new();
-    for folder in fixtures() {
-        let options = Options { inputs: logs(&folder), ..Options::default() };
+    for folder in folders() {
+        let options = Options { inputs: paths(&folder).iter().map(|p| p.display().to_string()).collect(), ..Options::default() };
         let mut digest = read(&options, &Silent).digest;
         redact_digest(&mut digest, &mut Redactor::default());
         let manifest =

@@ -1,12 +1,14 @@
 //! Redaction: nothing that was planted survives, in no wrapper and no format; and the findings stay the same.
 
+mod corpus;
+
 use assert_cmd::Command;
+use corpus::{essence, folders, logs};
 use ncclog::Analysis;
 use ncclog::analysis::redact_analysis;
 use ncclog::redact::{Found, Redactor, Scanner};
 use ncclog::report::{self, Format};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 const FORMATS: [Format; 7] = [Format::Text, Format::Json, Format::Markdown, Format::Html, Format::Github, Format::Sarif, Format::Junit];
 
@@ -132,42 +134,8 @@ fn nothing_planted_survives_in_reports() {
     }
 }
 
-fn fixtures() -> Vec<PathBuf> {
-    let mut list: Vec<PathBuf> = fs::read_dir("fixtures").expect("fixtures").filter_map(Result::ok).map(|e| e.path()).filter(|p| p.join("expect.json").is_file()).collect();
-    list.sort();
-    list
-}
-
-fn logs(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let files = fs::read_dir(folder).expect("folder").filter_map(Result::ok).map(|e| e.path());
-    let mut list: Vec<PathBuf> = files.filter(|p| p.file_name().is_some_and(|n| n != "expect.json")).collect();
-    list.sort();
-    list.into_iter().map(|p| (p.file_name().expect("file").to_string_lossy().into_owned(), fs::read(&p).expect("log"))).collect()
-}
-
 fn analyse(logs: &[(String, Vec<u8>)]) -> Analysis {
     Analysis::from_bytes(&logs.iter().map(|(name, text)| (name.as_str(), text.as_slice())).collect::<Vec<_>>())
-}
-
-/// What must be the same before and after.
-fn essence(analysis: &Analysis) -> Vec<String> {
-    let finding = |f: &ncclog::Finding| {
-        let lines: Vec<u64> = f.evidence.iter().map(|e| e.line).collect();
-        format!("{} {:?} {:?} ranks {:?} hosts {} by {:?} path {:?} lines {lines:?}", f.id, f.severity, f.confidence, f.ranks, f.hosts.len(), f.caused_by, f.path)
-    };
-    let job = &analysis.job;
-    let head = format!(
-        "{:?} {:?} ranks {:?} nodes {:?} hosts {} runs {} nets {:?} {:?}",
-        analysis.verdict,
-        job.library,
-        job.nranks,
-        job.nnodes,
-        job.hosts.len(),
-        job.runs.len(),
-        job.nets,
-        job.versions
-    );
-    std::iter::once(head).chain(analysis.findings.iter().map(finding)).collect()
 }
 
 /// The hosts of an analysis that can be looked for in a text.
@@ -185,7 +153,7 @@ fn has_word(text: &str, word: &str) -> bool {
 #[test]
 fn redacted_fixtures_analyse_to_the_same_findings() {
     let mut wrong = Vec::new();
-    for folder in fixtures() {
+    for folder in folders() {
         let logs = logs(&folder);
         let mut redactor = Redactor::default();
         redactor.join(logs.iter().map(|(_, text)| {
@@ -215,7 +183,7 @@ fn redacted_fixtures_analyse_to_the_same_findings() {
 #[test]
 fn redacted_reports_name_no_host_and_keep_their_findings() {
     let mut wrong = Vec::new();
-    for folder in fixtures() {
+    for folder in folders() {
         let before = analyse(&logs(&folder));
         let mut after = analyse(&logs(&folder));
         redact_analysis(&mut after, &mut Redactor::default());

@@ -1,22 +1,15 @@
 //! Input that no log should be, and logs as other programs wrap them.
 
+mod corpus;
+
 use ncclog::analysis::{Options, Silent, analyze, analyze_bytes};
-use std::path::{Path, PathBuf};
 
 /// A name and what stands under it.
 type Named<T> = (String, T);
 
 /// The logs of each fixture.
 fn fixtures() -> Vec<Named<Vec<Named<Vec<u8>>>>> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir("fixtures").expect("fixtures").map(|e| e.expect("entry").path()).filter(|p| p.is_dir()).collect();
-    folders.sort();
-    let name = |p: &Path| p.file_name().expect("named").to_string_lossy().into_owned();
-    let logs = |folder: &PathBuf| {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).expect("folder").map(|e| e.expect("entry").path()).filter(|p| p.extension().is_some_and(|e| e != "json")).collect();
-        files.sort();
-        files.iter().map(|p| (name(p), std::fs::read(p).expect("readable"))).collect()
-    };
-    folders.iter().map(|f| (name(f), logs(f))).collect()
+    corpus::folders().iter().map(|f| (corpus::name(f), corpus::logs(f))).collect()
 }
 
 /// What was found, without places.

@@ -30,9 +30,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     let user = args.config.load()?;
     let expect = expectations(&args.expect, &args.config)?;
     let bar = Bar::new(args.quiet);
-    let threads = usize::from(args.threads);
-    let max_bytes = args.max_bytes.unwrap_or(0);
-    let Outcome { mut analysis, problems } = analyze(&Options { inputs, threads, max_bytes, user, expect, refine: args.refine, ..Options::default() }, &bar);
+    let Outcome { mut analysis, problems } = analyze(&Options { user, expect, refine: args.refine, ..args.limits.options(inputs) }, &bar);
     bar.finish();
     problems.iter().for_each(tell);
     analysis.why_not = args.why_not.iter().filter_map(|name| rules::why_not(&analysis, name)).collect();

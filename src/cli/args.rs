@@ -12,6 +12,7 @@ use super::fix::{self, FixArgs};
 use super::follow::{self, FollowArgs};
 use super::packaging::{self, CompletionsArgs, ManArgs};
 use super::redact::{self, RedactArg, RedactArgs};
+use crate::analysis::Options;
 use crate::config;
 use crate::lang::Lang;
 use crate::report::{Format, Template};
@@ -164,12 +165,9 @@ pub struct AnalyzeArgs {
     /// Read compressed logs twice, too, where that names the first differing collective
     #[arg(long)]
     pub refine: bool,
-    /// Threads that parse; 0 takes one a core
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub threads: u16,
-    /// Most decoded bytes of one compressed file or pipe (500M, 20G); the rest is not read
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub max_bytes: Option<u64>,
+    /// Limits of reading
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Columns of the text report instead of the terminal's
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..=1000))]
     pub width: Option<u16>,
@@ -227,6 +225,24 @@ pub struct ExplainArgs {
     /// Colours
     #[command(flatten)]
     pub color: ColorArg,
+}
+
+/// How much is read at once and in all, the same everywhere.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct LimitArgs {
+    /// Threads that parse; 0 takes one a core
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub threads: u16,
+    /// Most decoded bytes of one compressed file or pipe (500M, 20G); the rest is not read
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_bytes: Option<u64>,
+}
+
+impl LimitArgs {
+    /// What to read, within the limits.
+    pub fn options(self, inputs: Vec<String>) -> Options {
+        Options { inputs, threads: usize::from(self.threads), max_bytes: self.max_bytes.unwrap_or(0), ..Options::default() }
+    }
 }
 
 /// Which configuration is in force, the same everywhere.

@@ -1,22 +1,22 @@
 //! `ncclog bundle`: what a bug report needs, in one small file.
 
-use super::args::ConfigArgs;
+use super::args::{ConfigArgs, LimitArgs};
 use super::progress::Bar;
 use super::redact::{RedactArg, Redaction};
-use super::{complain, exit, output, size};
+use super::{complain, exit, names, output};
 use crate::analysis::{Options, Outcome, Reading, conclude, read, redact_analysis, redact_digest};
 use crate::bundle::{Bundle, Excerpts, Input, LeftOut, Manifest, SCHEMA};
 use crate::digest::{Digest, StreamInfo};
 use crate::redact::Found;
 use crate::report::{self, Format, surroundings};
 use crate::rules::{Analysis, Evidence};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
@@ -51,12 +51,9 @@ pub struct BundleArgs {
     /// Own rules and silences
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Threads; 0 takes one a core
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub threads: u16,
-    /// Most decoded bytes of one compressed file or pipe (500M, 20G); the rest is not read
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub max_bytes: Option<u64>,
+    /// Limits of reading
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Reads, analyses, redacts and packs.
@@ -66,7 +63,7 @@ pub fn run(args: &BundleArgs) -> Result<u8> {
     let redaction = args.redact.start(true)?;
     let user = args.config.load()?;
     let bar = Bar::new(false);
-    let options = Options { inputs, threads: usize::from(args.threads), max_bytes: args.max_bytes.unwrap_or(0), user, ..Options::default() };
+    let options = Options { user, ..args.limits.options(inputs) };
     let mut reading = read(&options, &bar);
     bar.finish();
     for problem in &reading.problems {
@@ -92,21 +89,10 @@ struct Parts {
     problems: Vec<String>,
 }
 
-fn names(inputs: &[PathBuf]) -> Result<Vec<String>> {
-    inputs.iter().map(|p| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", p.display()))).collect()
-}
-
 fn check(args: &BundleArgs, inputs: &[String]) -> Result<()> {
     let target = &args.output;
-    if target.as_os_str() == "-" {
-        if io::stdout().is_terminal() {
-            bail!("a bundle is no text for a terminal; give a file with --output");
-        }
-        return Ok(());
-    }
-    output::check(target)?;
-    output::check_not_input(target, inputs.iter().map(String::as_str))?;
-    if target.is_file() && !args.force {
+    output::check_packed(target, "a bundle", inputs)?;
+    if target.as_os_str() != "-" && target.is_file() && !args.force {
         bail!("{}: is there already; choose another --output, or replace it with --force", target.display());
     }
     Ok(())

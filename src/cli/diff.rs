@@ -4,10 +4,10 @@ use super::args::{ColorArg, ConfigArgs};
 use super::output;
 use super::progress::Bar;
 use super::redact::RedactArg;
-use super::{complain, exit};
+use super::{complain, exit, name};
 use crate::analysis::{Options, Outcome, analyze};
 use crate::diff::{self, Format};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ColorChoice};
 use std::path::{Path, PathBuf};
 
@@ -100,10 +100,6 @@ pub fn run(args: &DiffArgs) -> Result<u8> {
         (false, true) => exit::FOUND,
         (false, false) => exit::OK,
     })
-}
-
-fn name(path: &Path) -> Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", path.display()))
 }
 
 /// Tells what could not be read; whether there was something.

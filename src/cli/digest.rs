@@ -1,14 +1,14 @@
 //! `ncclog digest` and `ncclog merge`: what a node's logs say, in a file that can be analysed anywhere.
 
-use super::args::ConfigArgs;
+use super::args::{ConfigArgs, LimitArgs};
 use super::output;
 use super::progress::Bar;
-use super::{complain, exit, size};
+use super::{complain, exit, names};
 use crate::analysis::{Options, Reading, merge, read};
 use crate::digest::disk;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What stands in front of the options of `digest`.
@@ -42,12 +42,9 @@ pub struct DigestArgs {
     /// Own rules, whose patterns are looked for
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Threads that parse; 0 takes one a core
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub threads: u16,
-    /// Most decoded bytes of one compressed file or pipe (500M, 20G); the rest is not read
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub max_bytes: Option<u64>,
+    /// Limits of reading
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Arguments of `merge`.
@@ -64,11 +61,10 @@ pub struct MergeArgs {
 /// Reads logs and writes their digest.
 pub fn run(args: &DigestArgs) -> Result<u8> {
     let inputs = names(&args.inputs)?;
-    check(&args.output, &inputs)?;
+    output::check_packed(&args.output, "a digest", &inputs)?;
     let user = args.config.load()?;
     let bar = Bar::new(false);
-    let max_bytes = args.max_bytes.unwrap_or(0);
-    let reading = read(&Options { inputs, threads: usize::from(args.threads), max_bytes, user, ..Options::default() }, &bar);
+    let reading = read(&Options { user, ..args.limits.options(inputs) }, &bar);
     bar.finish();
     tell(&reading);
     if reading.digest.streams.is_empty() {
@@ -81,7 +77,7 @@ pub fn run(args: &DigestArgs) -> Result<u8> {
 /// Joins digests. One that is missing would make the whole a lie, so nothing is written then.
 pub fn run_merge(args: &MergeArgs) -> Result<u8> {
     let inputs = names(&args.inputs)?;
-    check(&args.output, &inputs)?;
+    output::check_packed(&args.output, "a digest", &inputs)?;
     let reading = merge(&inputs);
     tell(&reading);
     if !reading.problems.is_empty() {
@@ -89,21 +85,6 @@ pub fn run_merge(args: &MergeArgs) -> Result<u8> {
     }
     write(&args.output, &reading)?;
     Ok(exit::OK)
-}
-
-fn names(inputs: &[PathBuf]) -> Result<Vec<String>> {
-    inputs.iter().map(|p| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", p.display()))).collect()
-}
-
-fn check(target: &Path, inputs: &[String]) -> Result<()> {
-    if target.as_os_str() == "-" {
-        if io::stdout().is_terminal() {
-            bail!("a digest is no text for a terminal; give a file with --output");
-        }
-        return Ok(());
-    }
-    output::check(target)?;
-    output::check_not_input(target, inputs.iter().map(String::as_str))
 }
 
 fn tell(reading: &Reading) {

@@ -24,11 +24,11 @@ pub use exit::{FOUND, FailOn, OK, TROUBLE};
 use crate::expect::{Expectations, parse as parse_expectations};
 use crate::report::{JSON_SCHEMA, clean};
 use anyhow::{Context, Result, anyhow};
-use args::size;
 use args::{Cli, Command, ConfigArgs, ExpectArg, SchemaOf};
 use clap::Parser;
 use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the command line of this process.
@@ -97,6 +97,16 @@ fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
     let score = |c: &str| if word.len() > 2 && c.contains(&word) { 1.0 } else { strsim::jaro_winkler(&word, c) };
     let scored = candidates.map(|c| (score(c), c));
     scored.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
+}
+
+/// A path as the library takes it.
+fn name(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", path.display()))
+}
+
+/// Paths as the library takes them.
+fn names(paths: &[PathBuf]) -> Result<Vec<String>> {
+    paths.iter().map(|p| name(p)).collect()
 }
 
 #[cfg(test)]

@@ -51,6 +51,18 @@ pub fn to_stdout(color: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<(
     }
 }
 
+/// [`check`] for what is no text, which `-` sends to a program and not to a terminal.
+pub fn check_packed(path: &Path, what: &str, inputs: &[String]) -> Result<()> {
+    if path.as_os_str() == "-" {
+        if io::stdout().is_terminal() {
+            bail!("{what} is no text for a terminal; give a file with --output");
+        }
+        return Ok(());
+    }
+    check(path)?;
+    check_not_input(path, inputs.iter().map(String::as_str))
+}
+
 /// Refuses an output path that cannot work, before any work is done.
 pub fn check(path: &Path) -> Result<()> {
     if path.is_dir() {

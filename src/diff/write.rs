@@ -30,15 +30,9 @@ const MAX_SAME: usize = 40;
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    tool: Tool,
+    tool: json::Tool,
     #[serde(flatten)]
     diff: &'a Diff,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    name: &'static str,
-    version: &'static str,
 }
 
 /// Writes it. `width` and `color` are of the text.
@@ -46,7 +40,7 @@ pub fn write(format: Format, diff: &Diff, out: &mut dyn Write, width: usize, col
     match format {
         Format::Text => Text { out, width: width.max(40), color }.write(diff),
         Format::Markdown => markdown(diff, out),
-        Format::Json => json::pretty(&Document { schema: SCHEMA, tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }, diff }, out),
+        Format::Json => json::pretty(&Document { schema: SCHEMA, tool: json::Tool::SELF, diff }, out),
     }
 }
 

@@ -1,6 +1,6 @@
 //! JSON objects written straight into a buffer: events come by the million.
 
-use crate::line::{Clock, Time};
+use crate::line::{Clock, Time, civil_date};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -122,15 +122,7 @@ fn clock_name(clock: Clock) -> &'static str {
 
 fn date(micros: i64) -> String {
     let (days, rest) = (micros.div_euclid(86_400_000_000), micros.rem_euclid(86_400_000_000));
-    // Days to a civil date (Hinnant's algorithm), counted from 0000-03-01.
-    let z = days + 719_468;
-    let (era, of_era) = (z.div_euclid(146_097), z.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = civil_date(days);
     let seconds = rest / 1_000_000;
     let mut out = String::with_capacity(26);
     let _ = write!(out, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, rest % 1_000_000);

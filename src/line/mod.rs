@@ -18,7 +18,7 @@ mod laws;
 
 pub use header::{Header, Level, parse_header};
 pub use records::{records, visit};
-pub use time::{Clock, Time};
+pub use time::{Clock, Time, civil_date};
 pub use visitor::{Known, MAX_LINE, SLOTS, Visitor};
 pub use wrap::{RankHint, Wrap};
 

@@ -58,6 +58,19 @@ fn civil(year: u32, month: u32, day: u32) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
+/// Year, month and day of a number of days since 1970-01-01: the inverse of [`civil`].
+pub fn civil_date(days: i64) -> (i64, i64, i64) {
+    // Counted from 0000-03-01, so that the leap day ends a year.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
 fn date(year: u32, month: u32, day: u32, micros: i64) -> Option<Time> {
     ((1970..=2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)).then(|| Time { clock: Clock::Date, micros: civil(year, month, day) * DAY + micros })
 }

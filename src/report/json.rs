@@ -38,10 +38,16 @@ struct Document<'a> {
     why_not: &'a [WhyNot],
 }
 
+/// Who wrote a document.
 #[derive(Serialize)]
-struct Tool {
+pub(crate) struct Tool {
     name: &'static str,
     version: &'static str,
+}
+
+impl Tool {
+    /// This program.
+    pub(crate) const SELF: Self = Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
 }
 
 #[derive(Serialize)]
@@ -119,7 +125,7 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let job = &analysis.job;
     let document = Document {
         schema: SCHEMA,
-        tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        tool: Tool::SELF,
         inputs: job.streams.iter().map(|s| Input { path: &s.path, bytes: s.bytes, lines: s.lines, nccl_lines: s.nccl_lines, problem: s.problem.as_deref() }).collect(),
         verdict: analysis.verdict,
         job: job_view(job),

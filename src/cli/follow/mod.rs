@@ -13,7 +13,7 @@ use crate::expect::Expectations;
 use crate::follow::{Extra, Follower, Gate, Passed};
 use crate::report;
 use crate::rules::{self, Analysis, User, Wishes};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use show::Show;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub(super) fn inputs(names: &[PathBuf]) -> Result<Vec<String>> {
         }
         return Ok(vec!["-".to_owned()]);
     }
-    names.iter().map(|p| p.to_str().map(str::to_owned).ok_or_else(|| anyhow!("{}: the name is no valid UTF-8; rename the file", p.display()))).collect()
+    super::names(names)
 }
 
 fn code(end: &End, analysis: &Analysis, follower: &Follower, args: &FollowArgs) -> u8 {

@@ -2,7 +2,7 @@
 
 use crate::digest::Sample;
 use crate::job::{Job, Proc};
-use crate::line::{Clock, Time};
+use crate::line::{Clock, Time, civil_date};
 use crate::rules::{Analysis, Evidence, Severity};
 use std::collections::BTreeMap;
 
@@ -164,27 +164,15 @@ pub fn clock_text(clock: Clock, micros: i64, with_date: bool) -> String {
         Clock::Day => time,
         Clock::Date | Clock::YearDay if !with_date => time,
         Clock::Date => {
-            let (year, month, day) = civil(days);
+            let (year, month, day) = civil_date(days);
             format!("{year:04}-{month:02}-{day:02} {time}")
         }
         Clock::YearDay => {
             // Day 0 of that clock is the first of January of a leap year.
-            let (_, month, day) = civil(days + 10_957);
+            let (_, month, day) = civil_date(days + 10_957);
             format!("{month:02}-{day:02} {time}")
         }
     }
-}
-
-/// Year, month and day of a number of days since 1970-01-01 (Hinnant's algorithm).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
