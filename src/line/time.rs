@@ -58,7 +58,7 @@ fn civil(year: u32, month: u32, day: u32) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01: the inverse of [`civil`].
+/// Year, month and day of a number of days since 1970-01-01 (Hinnant's algorithm).
 pub fn civil_date(days: i64) -> (i64, i64, i64) {
     // Counted from 0000-03-01, so that the leap day ends a year.
     let shifted = days + 719_468;
