@@ -1,7 +1,7 @@
 //! The facts of hosts, resolved to the job's nodes: which RDMA device belongs to which interface, which GID is right.
 
 use super::HostRow;
-use crate::digest::{Acs, Gid, GidKind, HostFacts, Interface, Line, LinkLayer, Naming, Port, Process, StreamInfo};
+use crate::digest::{Gid, GidKind, HostFacts, Interface, Line, LinkLayer, Naming, Port, Process, StreamInfo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -188,22 +188,6 @@ impl NodeFacts {
             Iommu::Untold
         };
         Some((state, &line.at))
-    }
-
-    /// Whether access control redirects requests above one of these buses: the proving lines. Bridges whose buses are
-    /// not told count too, other devices do not; `None` where no line tells.
-    pub fn acs(&self, buses: &[u8]) -> Option<(bool, Vec<&Line>)> {
-        let above = |a: &&Acs| match a.below {
-            Some((first, last)) => buses.is_empty() || buses.iter().any(|b| (first..=last).contains(b)),
-            None => a.bridge || a.device.is_empty(),
-        };
-        let mine: Vec<&Acs> = self.facts.acs.iter().filter(above).collect();
-        let on: Vec<&Line> = mine.iter().filter(|a| a.redirects).map(|a| &a.at).collect();
-        match (mine.is_empty(), on.is_empty()) {
-            (true, _) => None,
-            (false, true) => Some((false, mine.iter().map(|a| &a.at).take(1).collect())),
-            (false, false) => Some((true, on)),
-        }
     }
 
     /// The port behind a network interface.

@@ -9,6 +9,7 @@ mod compare;
 pub mod divergence;
 pub mod facts;
 mod identity;
+mod pci;
 mod ranks;
 mod runs;
 mod transports;
@@ -16,6 +17,7 @@ mod transports;
 pub use compare::{Outlier, outliers};
 pub use divergence::Divergence;
 pub use facts::{Facts, Iommu, NodeFacts, Rail};
+pub use pci::{Between, Bus};
 pub use ranks::rank_of_name;
 
 use crate::digest::{Process, Sample, StreamInfo};

@@ -3,8 +3,9 @@
 use super::finding::{Evidence, Fix};
 use super::query::Ask;
 use super::remedy::sh;
+use super::waiting;
 use crate::digest::{Gid, Line};
-use crate::job::{NodeFacts, Rail};
+use crate::job::{Between, NodeFacts, Rail};
 use std::collections::BTreeSet;
 
 /// A fact's line as evidence.
@@ -36,6 +37,20 @@ pub fn rails(ask: Ask<'_>) -> Vec<Rail<'_>> {
 /// Facts of the only node: those of the job's host, and those that nothing names.
 pub fn single(ask: Ask<'_>) -> Vec<&NodeFacts> {
     if ask.multi_node() { Vec::new() } else { nodes(ask).collect() }
+}
+
+/// What stands between the job's GPUs, where they share a host that told of its PCIe bridges.
+pub fn between(ask: Ask<'_>) -> Option<Between<'_>> {
+    let buses = waiting::local_buses(ask);
+    single(ask).into_iter().find_map(|n| n.between(&buses))
+}
+
+/// `share the PCIe switch at 3b:00.0`
+pub fn joined(between: &Between<'_>) -> String {
+    match between.shared {
+        Some(bridge) => format!("share the PCIe switch at {}", bridge.device),
+        None => "share no PCIe switch, so what one sends the other passes the processor".to_owned(),
+    }
 }
 
 /// Names of the RDMA devices that any host's facts show.

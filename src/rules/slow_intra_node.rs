@@ -42,7 +42,17 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let Some(reason) = reason(ask, &local, detour, neighbours) else { return Vec::new() };
     let mut finding = report(ask, &reason, local);
     by_facts(ask, &reason, &mut finding);
+    by_tree(ask, &reason, &mut finding);
     vec![finding]
+}
+
+/// What the tree of the PCIe bridges says of the distance, which is why NCCL takes shared memory.
+fn by_tree(ask: Ask<'_>, reason: &Reason<'_>, finding: &mut Finding) {
+    let Some(between) = facts::between(ask).filter(|_| matches!(reason, Reason::Chosen(_))) else { return };
+    let Some(line) = between.shared.or_else(|| between.bridges.first().copied()) else { return };
+    let near = if between.shared.is_some() { ", so the distance is not the reason: see whether the driver offers P2P between them" } else { "" };
+    let _ = write!(finding.why, " By `lspci`, the GPUs {}{near}.", facts::joined(&between));
+    finding.evidence.push(facts::evidence(ask, &line.at));
 }
 
 /// What the hosts' tables between GPUs say of P2P: it decides between a driver that offers none and a choice.
@@ -252,6 +262,19 @@ mod tests {
         assert!(a.findings.iter().any(|f| f.id == super::ID && f.confidence == super::Confidence::Likely));
         let a = run("", "SHM/direct/direct");
         assert!(a.findings.iter().any(|f| f.id == super::ID && f.confidence == super::Confidence::Possible));
+    }
+
+    #[test]
+    fn the_tree_of_bridges_tells_the_distance() {
+        let tree = |lines: &str| {
+            let a = analyze_texts(&[("rank0.log", &rank(0, "", "SHM/direct/direct")), ("rank1.log", &rank(1, "", "SHM/direct/direct")), ("host.txt", lines)]);
+            a.findings.into_iter().find(|f| f.id == super::ID).expect("slow")
+        };
+        let far = tree("-[0000:00]-+-01.0-[21]----00.0\n           \\-03.0-[31]----00.0\n");
+        assert!(far.why.contains("share no PCIe switch"), "{}", far.why);
+        let near = tree("-[0000:00]---01.0-[20-31]----00.0-[21-31]--+-00.0-[21]----00.0\n                                           \\-01.0-[31]----00.0\n");
+        assert!(near.why.contains("share the PCIe switch at 20:00.0, so the distance is not the reason"), "{}", near.why);
+        assert!(near.evidence.iter().any(|e| e.file == "host.txt"));
     }
 
     #[test]

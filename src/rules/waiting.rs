@@ -8,7 +8,7 @@ use super::query::{Ask, Hit, evidence};
 use crate::digest::{CommLog, Entry, Sample};
 use crate::event::Stage;
 use crate::event::tables::{NCCL_STAGE_OVER, PROOF_OF_COLLECTIVE};
-use crate::job::{Comm, Vantage};
+use crate::job::{Bus, Comm, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ring channels from which on a node is taken to have NVLink; PCIe cards get 2 to 8.
@@ -302,7 +302,7 @@ pub fn bus_number(text: &str) -> Option<u64> {
         return u64::from_str_radix(hex, 16).ok().map(|n| if n <= 0xff { n << 12 } else { n });
     }
     let digits: String = text.chars().filter(|c| *c != ':' && *c != '.').collect();
-    if digits.is_empty() || digits.len() > 12 {
+    if digits.is_empty() || digits.len() > 16 {
         return None;
     }
     let value = u64::from_str_radix(&digits, 16).ok()?;
@@ -326,13 +326,22 @@ pub fn gpu_buses(ask: Ask<'_>) -> BTreeMap<u64, Option<u32>> {
     buses
 }
 
+/// Buses of the GPUs of the only host: those of the job, else those that its facts list.
+pub fn local_buses(ask: Ask<'_>) -> Vec<Bus> {
+    let mut numbers: Vec<u64> = gpu_buses(ask).into_keys().collect();
+    if numbers.is_empty() {
+        numbers = super::facts::single(ask).iter().flat_map(|n| &n.facts.gpus).filter_map(|g| bus_number(&g.bus_id)).collect();
+    }
+    numbers.iter().filter_map(|n| Some((u32::try_from(n >> 20).ok()?, u8::try_from(n >> 12 & 0xff).ok()?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn one_device_has_one_number() {
-        for text in ["0000:41:00.0", "41:00.0", "41000", "0x41", "0000:41:00"] {
+        for text in ["00000000:41:00.0", "0000:41:00.0", "41:00.0", "41000", "0x41", "0000:41:00"] {
             assert_eq!(bus_number(text), Some(0x41000), "{text}");
         }
         assert_eq!(bus_number("x"), None);

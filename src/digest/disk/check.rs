@@ -62,6 +62,7 @@ pub fn host(facts: &mut HostFacts) -> Checked {
         (facts.gpus.len(), MAX_GPUS),
         (facts.matrix.len(), MAX_GPUS * 8),
         (facts.acs.len(), MAX_BRIDGES),
+        (facts.bridges.len(), MAX_BRIDGES),
         (facts.bandwidths.len(), MAX_BANDWIDTHS),
     ];
     hold(lists.iter().all(|(n, most)| n <= most), "a host has too many facts")?;

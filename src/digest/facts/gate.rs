@@ -61,7 +61,8 @@ pub fn gate(line: &[u8]) -> bool {
         return first.len() <= MAX_VALUE && first.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':' | b'/' | b'@'))
             || STARTS.contains(first)
             || is_path(first)
-            || is_setting(first);
+            || is_setting(first)
+            || is_tree(first);
     }
     STARTS.contains(first) || by_form(first, rest) || is_prompt(line)
 }
@@ -71,11 +72,11 @@ fn by_form(first: &[u8], rest: &[u8]) -> bool {
     let end = rest.iter().position(|b| *b == b' ' || *b == b'\t').unwrap_or(rest.len());
     let second = &rest[..end];
     match first[0] {
-        b'|' => second.iter().all(u8::is_ascii_digit) || second == b"NVIDIA-SMI",
+        b'|' => second.iter().all(u8::is_ascii_digit) || second == b"NVIDIA-SMI" || is_tree(rest),
         b'/' | b'=' => is_path(rest) || is_path(first) || rest.ends_with(b"=") && memchr::memmem::find(rest, b"between two GPUs").is_some(),
         b'#' if first == b"#" => rest.starts_with(b"Avg bus bandwidth") || is_prompt_command(rest),
         b'#' => first == b"###" && (second == b"$" || second == b"exit" || second == b"ncclog-collect"),
-        b'-' | b'+' | b'\\' => false,
+        b'-' | b'+' | b'\\' => is_tree(first),
         // An index, a PCI address, a row of a result.
         b'0'..=b'9' => {
             second == b"RoCE"
@@ -112,6 +113,12 @@ fn is_number(word: &[u8]) -> bool {
 fn is_path(word: &[u8]) -> bool {
     let head = &word[..word.len().min(200)];
     memchr::memchr(b'/', head).is_some() && (memchr::memmem::find(head, b"/ports/").is_some() || memchr::memmem::find(head, b"/proc/cmdline").is_some())
+}
+
+/// Part of the tree of `lspci -t`: `-[0000:00]-+-00.0`, `+-01.0-[41]----00.0`.
+fn is_tree(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(200)];
+    memchr::memmem::find(head, b"-[").is_some_and(|at| head.get(at + 2).is_some_and(u8::is_ascii_hexdigit))
 }
 
 /// `BOOT_IMAGE=/vmlinuz-6.8`, `root=UUID=…`: the kernel's command line.
@@ -160,6 +167,9 @@ mod tests {
             "RoCE v2",
             "4: ACTIVE",
             "==> /sys/class/infiniband/mlx5_0/ports/1/state <==",
+            "-[0000:40]-+-00.0  Advanced Micro Devices, Inc. [AMD] Device 14a4",
+            " |           +-01.1-[41]----00.0  NVIDIA Corporation GB202 [GeForce RTX 5090]",
+            "             \\-03.1-[61]----00.0",
         ] {
             assert!(gate(line.as_bytes()), "{line}");
         }

@@ -2,7 +2,7 @@
 
 use super::model::{
     Acs, Address, Bandwidth, Command, Fact, Gid, Gpu, Hca, HostFacts, Interface, Line, MAX_ADDRESSES, MAX_BANDWIDTHS, MAX_BRIDGES, MAX_COMMANDS, MAX_GIDS, MAX_GPUS, MAX_HCAS,
-    MAX_INTERFACES, MAX_PORTS, MatrixRow, Port, Table,
+    MAX_INTERFACES, MAX_PORTS, MatrixRow, PciBridge, Port, Table,
 };
 
 /// The item with this name, made if there is room for it.
@@ -136,6 +136,15 @@ impl HostFacts {
         push(&mut self.acs, acs, MAX_BRIDGES, &mut self.dropped);
     }
 
+    /// Keeps a PCIe bridge; what is said later of the same one counts.
+    pub fn add_bridge(&mut self, bridge: PciBridge) {
+        if let Some(known) = self.bridges.iter_mut().find(|b| b.device == bridge.device) {
+            *known = bridge;
+        } else {
+            push(&mut self.bridges, bridge, MAX_BRIDGES, &mut self.dropped);
+        }
+    }
+
     /// Keeps a measured bandwidth; of one tool and device only the largest message counts.
     pub fn add_bandwidth(&mut self, new: Bandwidth) {
         let known = self.bandwidths.iter_mut().find(|b| b.tool == new.tool && b.device == new.device);
@@ -177,6 +186,7 @@ impl HostFacts {
         }
         other.matrix.into_iter().for_each(|r| self.add_row(r));
         other.acs.into_iter().for_each(|a| self.add_acs(a));
+        other.bridges.into_iter().for_each(|b| self.add_bridge(b));
         other.bandwidths.into_iter().for_each(|b| self.add_bandwidth(b));
         replace(&mut self.driver, other.driver);
         replace(&mut self.cmdline, other.cmdline);
@@ -219,6 +229,7 @@ impl HostFacts {
         self.gpus.iter_mut().for_each(|g| f(&mut g.at));
         self.matrix.iter_mut().for_each(|r| f(&mut r.at));
         self.acs.iter_mut().for_each(|a| f(&mut a.at));
+        self.bridges.iter_mut().for_each(|b| f(&mut b.at));
         self.bandwidths.iter_mut().for_each(|b| f(&mut b.at));
         self.driver.iter_mut().for_each(|v| f(&mut v.at));
         self.cmdline.iter_mut().for_each(|v| f(&mut v.at));

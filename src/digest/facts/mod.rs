@@ -21,6 +21,7 @@ mod kernel;
 mod limits;
 mod model;
 mod nvidia;
+mod pci;
 mod reader;
 mod rocm;
 mod source;
@@ -31,6 +32,7 @@ mod verbs;
 
 pub use gate::gate;
 pub use model::*;
+pub use pci::bus_of;
 pub use reader::{RawLine, Reader};
 
 use reader::Scene;
@@ -57,7 +59,7 @@ pub static FAMILIES: &[&Family] = &[
     &ip::ADDRESSES,
     &ip::ETHTOOL,
     &kernel::CMDLINE,
-    &kernel::LSPCI,
+    &pci::LSPCI,
     &limits::LIMITS,
     &limits::SHM,
     &rocm::ROCM_SMI,

@@ -15,8 +15,8 @@ pub const MAX_PORTS: usize = 4;
 pub const MAX_GIDS: usize = 256;
 /// Most GPUs of a host, and rows of one matrix.
 pub const MAX_GPUS: usize = 16;
-/// Most devices with access control (PCIe bridges).
-pub const MAX_BRIDGES: usize = 64;
+/// Most PCIe bridges, and devices with access control.
+pub const MAX_BRIDGES: usize = 256;
 /// Most measured bandwidths.
 pub const MAX_BANDWIDTHS: usize = 32;
 /// Most commands of a collected file.
@@ -103,6 +103,8 @@ pub struct HostFacts {
     pub cmdline: Option<Fact<String>>,
     /// PCIe access control.
     pub acs: Vec<Acs>,
+    /// PCIe bridges with the buses below them, in order of appearance.
+    pub bridges: Vec<PciBridge>,
     /// `ulimit -l`.
     pub memlock: Option<Fact<Limit>>,
     /// `ulimit -n`.
@@ -303,6 +305,17 @@ pub struct Acs {
     pub below: Option<(u8, u8)>,
     /// Requests are redirected: `SrcValid+` and `ReqRedir+`.
     pub redirects: bool,
+    /// Its line.
+    pub at: Line,
+}
+
+/// A PCIe bridge: a root port, or a port of a switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PciBridge {
+    /// PCI address, without the domain where it is 0.
+    pub device: String,
+    /// First and last bus below it.
+    pub below: (u8, u8),
     /// Its line.
     pub at: Line,
 }

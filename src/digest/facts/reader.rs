@@ -65,6 +65,8 @@ pub struct Pci {
     pub bridge: bool,
     /// First and last bus below it.
     pub below: Option<(u8, u8)>,
+    /// Domain and first bus of the host bridge whose tree is shown.
+    pub root: Option<(u32, u8)>,
 }
 
 /// One line with everything that its parsers may use.

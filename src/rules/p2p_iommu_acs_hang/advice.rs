@@ -1,8 +1,9 @@
 //! What to do about it, in the order in which a good engineer would.
 
+use super::super::facts;
 use super::super::finding::{Finding, Fix};
 use super::super::query::Ask;
-use super::super::remedy::{fix, lines};
+use super::super::remedy::{fix, lines, sh};
 use super::facts::Block;
 
 /// Adds fixes, what only hides it, and the checks.
@@ -62,6 +63,22 @@ pub(super) fn give(ask: Ask<'_>, finding: &mut Finding) {
         "nvidia-smi topo -p2p r   # OK for every pair; it can say OK and still hang, so run a P2P copy test too",
         "sudo dmesg | grep -i -e AMD-Vi -e DMAR   # no new fault after a run",
     ]);
+    name_bridges(ask, finding);
+}
+
+/// Most bridges that are named in a command.
+const MOST_BRIDGES: usize = 32;
+
+/// Names the bridges between the GPUs where the host told of them: of a few, not of all, ACS has to go.
+fn name_bridges(ask: Ask<'_>, finding: &mut Finding) {
+    let Some(between) = facts::between(ask).filter(|b| (1..=MOST_BRIDGES).contains(&b.bridges.len())) else { return };
+    let list = between.bridges.iter().map(|b| sh(&b.device)).collect::<Vec<_>>().join(" ");
+    if let Some(fix) = finding.fixes.iter_mut().find(|f| f.title.starts_with("Switch ACS off")) {
+        fix.commands = lines(&[&format!("for b in {list}; do sudo setpci -s \"$b\" ECAP_ACS+0x6.w=0000; done   # the bridges between these GPUs")]);
+    }
+    if let Some(check) = finding.verify.iter_mut().find(|v| v.starts_with("sudo lspci")) {
+        *check = format!("for b in {list}; do sudo lspci -vvv -s \"$b\" | grep ACSCtl; done   # SrcValid- … ReqRedir- on each that has it");
+    }
 }
 
 /// Puts the fixes for what the host's facts show in front, in this host's own names.
@@ -82,7 +99,7 @@ pub(super) fn by_facts(block: &Block, finding: &mut Finding) {
         && let Some(at) = place(&finding.fixes, "Switch ACS off")
     {
         let mut fix = finding.fixes.remove(at);
-        fix.commands = block.bridges.iter().map(|b| format!("sudo setpci -s {b} ECAP_ACS+0x6.w=0000")).collect();
+        fix.commands = block.bridges.iter().map(|b| format!("sudo setpci -s {} ECAP_ACS+0x6.w=0000", sh(b))).collect();
         finding.fixes.insert(1, fix);
     }
 }

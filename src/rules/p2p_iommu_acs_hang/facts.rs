@@ -133,19 +133,17 @@ pub(super) enum Way {
 /// Reads it.
 pub(super) fn way(ask: Ask<'_>) -> Way {
     let nodes = facts::single(ask);
-    let mut numbers: Vec<u64> = waiting::gpu_buses(ask).into_keys().collect();
-    if numbers.is_empty() {
-        numbers = nodes.iter().flat_map(|n| &n.facts.gpus).filter_map(|g| waiting::bus_number(&g.bus_id)).collect();
-    }
-    let buses: Vec<u8> = numbers.iter().filter_map(|b| u8::try_from(b >> 12 & 0xff).ok()).collect();
+    let buses = waiting::local_buses(ask);
     let iommu = nodes.iter().find_map(|n| n.iommu());
     let acs = nodes.iter().find_map(|n| n.acs(&buses));
     let kernel = ask.hits("kernel.iommu_default").into_iter().find(|h| h.get("type") == Some("Translated")).or_else(|| ask.hits("kernel.iommu_on").into_iter().next());
     let mut lines = Vec::new();
     let mut parts = Vec::new();
+    let mut redirecting = Vec::new();
     if let Some((true, bridges)) = &acs {
         parts.push("ACS redirects requests on a PCIe bridge (SrcValid+, ReqRedir+)");
-        lines.extend(bridges.iter().take(4).map(|l| facts::evidence(ask, l)));
+        lines.extend(bridges.iter().take(4).map(|a| facts::evidence(ask, &a.at)));
+        redirecting.extend(bridges.iter().filter(|a| !a.device.is_empty()).map(|a| a.device.clone()));
     }
     let translates = match (iommu, kernel) {
         (Some((Iommu::Translates, line)), _) => Some(facts::evidence(ask, line)),
@@ -159,10 +157,9 @@ pub(super) fn way(ask: Ask<'_>) -> Way {
     if !parts.is_empty() {
         let word = |line: &str| line.split_whitespace().find(|w| w.contains("iommu")).unwrap_or_default().to_owned();
         let told = nodes.iter().find_map(|n| n.facts.cmdline.as_ref()).map(|c| word(&c.value)).unwrap_or_default();
-        let redirect = nodes.iter().flat_map(|n| &n.facts.acs).filter(|a| a.redirects && !a.device.is_empty() && lines.iter().any(|l| l.line == a.at.line));
         return Way::Blocked(Block {
             text: format!("The host facts name the reason: {}.", parts.join(", and ")),
-            bridges: redirect.map(|a| a.device.clone()).collect(),
+            bridges: redirecting,
             iommu: parts.iter().any(|p| p.starts_with("the IOMMU")).then_some(told),
             lines,
         });

@@ -108,6 +108,7 @@ fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
     } else {
         (Severity::Info, Confidence::Possible, "the logs end there, which a sound run may do too".to_owned())
     };
+    let cards = super::facts::between(ask).map_or(String::new(), |b| format!("By `lspci`, the cards {}. ", super::facts::joined(&b)));
     let host = if let Way::Blocked(block) = way { Some(block) } else { None };
     let confidence = if host.is_some() && confidence == Confidence::Likely { Confidence::Certain } else { confidence };
     let title = if severity == Severity::Info {
@@ -116,7 +117,7 @@ fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
         format!("P2P between ranks {} over PCIe ({via}) does not deliver: all stand at {place}", ranges(&ranks))
     };
     let mut finding = claim(ask, severity, confidence, title);
-    finding.why = format!("{over}; {sign}. No line shows NVLink or a finished collective. ");
+    finding.why = format!("{over}; {sign}. No line shows NVLink or a finished collective. {cards}");
     if let Some(block) = host {
         finding.why.push_str(&block.text);
         advice::by_facts(&block, &mut finding);

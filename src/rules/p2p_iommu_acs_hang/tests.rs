@@ -84,6 +84,27 @@ fn host_facts_make_it_certain() {
 }
 
 #[test]
+fn the_bridges_between_the_gpus_are_named_where_acs_is_not_told() {
+    let tree = |lines: &str| {
+        let mut logs = both("P2P/IPC", 131_072, &|r| complete(r) + &watchdog(r, 1, -1));
+        logs.push(("host.txt", lines.to_owned()));
+        found(&logs).expect("hang")
+    };
+    let f = tree(
+        "-[0000:40]-+-01.1-[41]----00.0  NVIDIA Corporation GB202\n           +-02.1-[51]----00.0  Samsung Electronics Co Ltd NVMe SSD Controller\n           \\-03.1-[61]----00.0  NVIDIA Corporation GB202\n",
+    );
+    assert_eq!(f.confidence, Confidence::Likely);
+    assert!(f.why.contains("share no PCIe switch"), "{}", f.why);
+    let commands: Vec<&String> = f.fixes.iter().flat_map(|x| &x.commands).chain(&f.verify).filter(|c| c.contains("40:01.1 40:03.1")).collect();
+    assert_eq!(commands.len(), 2, "{:?}", f.fixes);
+    let f = tree("-[0000:00]-+-01.0-[40-70]----00.0-[41-70]--+-00.0-[41]----00.0\n                                           \\-01.0-[61]----00.0\n");
+    assert!(f.why.contains("share the PCIe switch at 40:00.0"), "{}", f.why);
+    // The tree of another machine, or a part of it, names nothing.
+    let f = tree("-[0000:40]-+-01.1-[41]----00.0  NVIDIA Corporation GB202\n");
+    assert!(!f.why.contains("switch") && f.fixes.iter().any(|x| x.commands.iter().any(|c| c.contains("'*:*:0604'"))));
+}
+
+#[test]
 fn a_late_timeout_or_another_path_is_not_this() {
     for logs in [
         both("P2P/IPC", 131_072, &|r| complete(r) + &watchdog(r, 1580, 1579)),
