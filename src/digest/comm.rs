@@ -4,6 +4,9 @@ use super::{Sample, Sequence};
 use crate::event::Stage;
 use std::sync::Arc;
 
+/// Most communicators of one process.
+pub(super) const MAX_COMMS: usize = 128;
+
 /// Most distinct connections kept per communicator and process.
 pub const MAX_CHANNELS: usize = 512;
 

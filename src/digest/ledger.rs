@@ -1,6 +1,7 @@
 //! The ledger: facts of a process as (kind, device, key) → count, first, last, samples, with one generic merge.
 
 use super::{Mark, Sample};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// Samples kept beside first and last.
@@ -29,6 +30,30 @@ pub struct Entry {
     pub last: Arc<Sample>,
     /// Up to [`MAX_SAMPLES`] records in order, the first included.
     pub samples: Vec<Arc<Sample>>,
+}
+
+/// A record that may be kept as evidence.
+pub trait Evidence {
+    /// Where it stands.
+    fn mark(&self) -> Mark;
+    /// Its text as it stood.
+    fn text(&self) -> &[u8];
+    /// It as a sample.
+    fn sample(&self) -> Arc<Sample>;
+}
+
+impl Evidence for Arc<Sample> {
+    fn mark(&self) -> Mark {
+        self.at
+    }
+
+    fn text(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    fn sample(&self) -> Arc<Sample> {
+        Self::clone(self)
+    }
 }
 
 /// All facts of a process, ordered by kind, device and key. A sorted list: there are thousands of ledgers of few
@@ -65,9 +90,16 @@ impl Entry {
     }
 
     /// Takes a later record as the last one.
-    fn end(&mut self, sample: Arc<Sample>) {
-        if sample.at >= self.last.at {
-            self.last = sample;
+    fn end(&mut self, record: &impl Evidence) {
+        let mark = record.mark();
+        if mark < self.last.at {
+            return;
+        }
+        if self.last.text.as_bytes() == record.text() {
+            // An equal text tells the same; only its place is new.
+            Arc::make_mut(&mut self.last).at = mark;
+        } else {
+            self.last = record.sample();
         }
     }
 }
@@ -78,54 +110,34 @@ impl Ledger {
     }
 
     /// Adds one fact; returns false if a bound dropped it.
-    pub fn add(&mut self, kind: &str, dev: Option<u16>, key: String, sample: impl FnOnce() -> Arc<Sample>) -> bool {
-        match self.find(kind, dev, &key) {
-            Ok(at) => {
-                let (entry, sample) = (&mut self.entries[at], sample());
-                entry.count += 1;
-                entry.keep(&sample);
-                entry.end(sample);
-            }
-            Err(_) if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND => return false,
-            Err(at) => {
-                let sample = sample();
-                let entry = Entry { kind: kind.to_owned(), dev, key, count: 1, first: Arc::clone(&sample), last: Arc::clone(&sample), samples: vec![sample] };
-                self.entries.insert(at, entry);
-            }
-        }
-        true
+    pub fn add(&mut self, kind: &str, dev: Option<u16>, key: &str, record: &impl Evidence) -> bool {
+        self.add_all(kind, dev, key, 1, std::iter::once(record), record)
     }
 
-    /// Adds `count` records of one fact: the first of them in order with their places, and the last. Samples that would
-    /// not be kept are not made. Returns false if a bound dropped it.
-    pub fn add_all<S: FnOnce() -> Arc<Sample>>(
-        &mut self,
-        kind: &str,
-        dev: Option<u16>,
-        key: String,
-        count: u64,
-        mut first: impl Iterator<Item = (Mark, S)>,
-        last: impl FnOnce() -> Arc<Sample>,
-    ) -> bool {
-        let at = match self.find(kind, dev, &key) {
+    /// Adds `count` records of one fact: the first of them in order, and the last. Samples that would not be kept are
+    /// not made. Returns false if a bound dropped it.
+    pub fn add_all<E: Evidence>(&mut self, kind: &str, dev: Option<u16>, key: &str, count: u64, first: impl Iterator<Item = impl Borrow<E>>, last: &E) -> bool {
+        let mut first = first.peekable();
+        let at = match self.find(kind, dev, key) {
             Ok(at) => at,
+            Err(_) if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND => return false,
             Err(at) => {
-                if !first.next().is_some_and(|(_, sample)| self.add(kind, dev, key, sample)) {
-                    return false;
-                }
-                self.entries[at].count = 0;
+                let sample = first.peek().map_or_else(|| last.sample(), |record| record.borrow().sample());
+                let entry = Entry { kind: kind.to_owned(), dev, key: key.to_owned(), count: 0, first: Arc::clone(&sample), last: sample, samples: Vec::new() };
+                self.entries.insert(at, entry);
                 at
             }
         };
         let entry = &mut self.entries[at];
         entry.count += count;
-        for (mark, sample) in first {
-            if !entry.wants(mark) {
+        for record in first {
+            let record = record.borrow();
+            if !entry.wants(record.mark()) {
                 break;
             }
-            entry.keep(&sample());
+            entry.keep(&record.sample());
         }
-        entry.end(last());
+        entry.end(last);
         true
     }
 

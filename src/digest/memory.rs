@@ -1,67 +1,103 @@
 //! Remembers messages and what they were read as: what is said again is not read again. Logs of many communicators
 //! repeat nearly every line of their start-up.
 
-use crate::event::{Event, Shape, Spans};
+use super::communicators::same_effect;
+use super::parsed::Item;
+use crate::event::{Event, FieldName, Fields, Note, Shape, Spans, Stage};
 use crate::line::{Level, Record};
+use indexmap::IndexMap;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
-/// Longest record that is remembered, in bytes; none of this length was cut by the library.
+/// Longest line that is remembered, in bytes; none of this length was cut by the library.
 pub(super) const LONGEST: usize = 1000;
 
-/// Messages with the same hash that are remembered at once; a new one takes the place of the longest unused.
-const WAYS: usize = 4;
-
-/// Hashes.
-const ROOM: usize = 1024;
+/// Messages of a generation.
+const ROOM: usize = 2048;
 
 /// Threads of one message whose last item is known.
 const THREADS: usize = 4;
 
-/// What a message was read as.
-#[derive(Clone, Copy)]
-pub(super) enum What {
+/// What becomes of a message that is said again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
     /// Nothing recognises it.
     Nothing,
-    /// A row, and where its fields stand.
-    Note(&'static Shape, Spans),
+    /// The ledger counts it.
+    Count,
+    /// The ledger counts it, and its communicator moves on.
+    Stage,
     /// An event with a parser of its own.
     Typed,
+    /// Each is seen in its turn.
+    Each,
 }
 
-struct Known {
-    /// The message with the blanks around it as it was said last.
-    text: Box<[u8]>,
-    /// Where it starts and ends in `text`.
-    msg: (u16, u16),
-    what: What,
-    /// What was said behind it last.
-    next: At,
-    /// When it was last said.
-    used: u32,
-    /// Block that `items` belongs to.
-    block: u32,
-    /// (source, index of its last item) in this block.
-    items: [Option<(u32, u32)>; THREADS],
-    turn: usize,
-}
-
-impl Known {
-    fn msg(&self) -> &[u8] {
-        self.text.get(usize::from(self.msg.0)..usize::from(self.msg.1)).unwrap_or_default()
+impl How {
+    fn of(event: Option<&Event<'_>>) -> Self {
+        match event {
+            None => Self::Nothing,
+            // The lines of a report belong together.
+            Some(Event::Note(note)) if note.shape.kind.starts_with("ras.") => Self::Each,
+            Some(Event::Note(note)) if note.shape.stage.is_some_and(|stage| stage >= Stage::Network) => Self::Stage,
+            Some(Event::Note(_)) => Self::Count,
+            Some(_) => Self::Typed,
+        }
     }
 }
 
-/// Row and way of the table.
-pub(super) type At = (u16, u8);
+/// How a thread said a message in this block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said {
+    source: u32,
+    /// Index into the items.
+    pub item: u32,
+    /// Index into the repeats; none yet if there is no such one.
+    pub repeat: u32,
+}
 
-/// Messages by their hash. It outlives blocks and files.
+const NOBODY: Said = Said { source: u32::MAX, item: 0, repeat: u32::MAX };
+
+/// A line behind its prefix, the key, and what is known of it.
+#[derive(Clone)]
+struct Known {
+    /// Where its message starts and ends.
+    msg: (u16, u16),
+    how: How,
+    turn: u8,
+    /// Messages in a row with the same number change the same; 0 if each changes something.
+    alike: u32,
+    /// What was said behind it last.
+    next: u32,
+    /// Block that `said` belongs to.
+    block: u32,
+    said: [Said; THREADS],
+}
+
+/// A row and where its fields stand.
+type Row = (&'static Shape, &'static [FieldName], Spans);
+
+/// Lines in the order in which they came: what follows in the log follows in memory.
+#[derive(Default)]
+struct Generation {
+    known: IndexMap<Box<[u8]>, Known, ahash::RandomState>,
+    /// What is needed once a block and thread only.
+    rows: Vec<Option<Row>>,
+}
+
+/// Messages by their text. It outlives blocks and files. When the young are many they become the old, and those that
+/// were not said since are forgotten.
 #[derive(Default)]
 pub struct Memory {
-    /// Made when the first message comes; calls need none.
-    table: Vec<[Option<Box<Known>>; WAYS]>,
+    young: Generation,
+    old: Generation,
     block: u32,
-    clock: u32,
+    /// Numbers of what changes the same that were given.
+    alike: u32,
     /// What was said last.
-    last: At,
+    last: u32,
+    /// Most items of a block so far.
+    pub(super) most_items: usize,
 }
 
 impl Memory {
@@ -69,210 +105,249 @@ impl Memory {
     pub(super) fn begin_block(&mut self) {
         self.block = self.block.wrapping_add(1);
         if self.block == 0 {
-            self.table.clear();
+            *self = Self::default();
         }
     }
 
     /// Remembers a record of `source` and what it was read as, if the line cannot have meant more than its message.
-    /// `item` is the event's index, if there is one.
-    pub(super) fn keep(&mut self, record: &Record<'_>, source: u32, event: Option<(usize, &Event<'_>)>) {
-        let Some(header) = &record.header else { return };
-        let plain = header.level == Level::Info && header.file.is_empty() && header.time.is_none() && !header.rccl;
-        let bare = record.wrap.time.is_none() && record.wrap.repeated == 0 && !record.torn_start && !record.torn_end;
-        let msg = record.msg;
-        if !plain || !bare || msg.is_empty() || record.text.len() >= LONGEST || !is_simple(msg) {
+    /// `known` tells that its event is the last of the items.
+    pub(super) fn keep(&mut self, record: &Record<'_>, source: u32, known: bool, items: &[Item<'_>]) {
+        let item = if known { items.len().wrapping_sub(1) } else { usize::MAX };
+        let event = items.get(item).map(|item| &item.event);
+        // Lines of a communicator's life hold its address: they do not come again.
+        if matches!(event, Some(Event::Init(_))) {
             return;
         }
-        let what = match event {
-            None => What::Nothing,
-            Some((_, Event::Note(note))) => match note.fields.spans(msg) {
-                Some(spans) => What::Note(note.shape, spans),
-                None => What::Typed,
-            },
-            Some(_) => What::Typed,
+        let Some((line, msg)) = whole_line(record) else { return };
+        let row = match event {
+            Some(Event::Note(note)) => {
+                let (names, spans) = note.fields.places();
+                Some((note.shape, names, spans))
+            }
+            _ => None,
         };
-        if self.table.is_empty() {
-            self.table.resize_with(ROOM, || [const { None }; WAYS]);
-        }
-        let row = place(msg);
-        let way = oldest(&self.table[row], self.clock);
-        let known = Known { text: msg.into(), msg: (0, msg.len() as u16), what, next: (0, 0), used: self.clock, block: self.block, items: [None; THREADS], turn: 0 };
-        self.table[row][way] = Some(Box::new(known));
-        let at = (row as u16, way as u8);
+        let joins = event.is_some_and(|event| same_effect(event, event));
+        let before = self.said(self.last, source).and_then(|said| items.get(said.item as usize)).map(|item| &item.event);
+        let alike = match (before, event, self.young.known.get_index(self.last as usize)) {
+            _ if !joins => 0,
+            (Some(before), Some(event), Some((_, last))) if same_effect(before, event) => last.alike,
+            _ => {
+                self.alike = self.alike.wrapping_add(1).max(1);
+                self.alike
+            }
+        };
+        let how = How::of(event);
+        let at = self.insert(line.into(), Known { msg, how, turn: 0, alike, next: u32::MAX, block: self.block, said: [NOBODY; THREADS] }, row);
         self.turn_to(at);
-        if let Some((item, _)) = event {
-            self.said(at, source, item);
+        if event.is_some() {
+            self.say(at, source, item as u32);
         }
     }
 
-    fn at(&self, at: At) -> Option<&Known> {
-        self.table.get(usize::from(at.0))?.get(usize::from(at.1))?.as_deref()
-    }
-
-    fn at_mut(&mut self, at: At) -> Option<&mut Known> {
-        self.table.get_mut(usize::from(at.0))?.get_mut(usize::from(at.1))?.as_deref_mut()
-    }
-
-    /// What it was read as.
-    pub(super) fn what(&self, at: At) -> What {
-        self.at(at).map_or(What::Typed, |known| known.what)
+    fn insert(&mut self, line: Box<[u8]>, known: Known, row: Option<Row>) -> u32 {
+        if self.young.known.len() >= ROOM {
+            std::mem::swap(&mut self.young, &mut self.old);
+            self.young.known.clear();
+            self.young.rows.clear();
+            self.last = u32::MAX;
+        }
+        let (at, earlier) = self.young.known.insert_full(line, known);
+        if earlier.is_some() {
+            self.young.rows[at] = row;
+        } else {
+            self.young.rows.push(row);
+        }
+        at as u32
     }
 
     /// Takes what was said as the last word.
     #[inline(always)]
-    fn turn_to(&mut self, at: At) {
-        self.clock = self.clock.wrapping_add(1);
-        let (last, clock) = (std::mem::replace(&mut self.last, at), self.clock);
-        if let Some(known) = self.at_mut(last) {
-            known.next = at;
+    fn turn_to(&mut self, at: u32) {
+        if let Some((_, last)) = self.young.known.get_index_mut(self.last as usize) {
+            last.next = at;
         }
-        if let Some(known) = self.at_mut(at) {
-            known.used = clock;
-        }
+        self.last = at;
     }
 
-    /// The message that `rest` starts with, if it is shorter than `most` and the one that was said behind the last one before: its place, its
-    /// length with the blanks around it, and itself. Start-ups repeat in order.
+    /// The line that `rest` starts with, if it is shorter than `most` and the one that was said behind the last one
+    /// before: its number and length. Start-ups repeat in order.
     #[inline(always)]
-    pub(super) fn guess<'a>(&mut self, rest: &'a [u8], most: usize) -> Option<(At, usize, &'a [u8])> {
-        let at = self.at(self.last)?.next;
-        let known = self.at(at)?;
-        let len = known.text.len();
-        if len >= most || rest.get(len) != Some(&b'\n') || rest[..len] != *known.text {
+    pub(super) fn guess(&mut self, rest: &[u8], most: usize) -> Option<(u32, usize)> {
+        let at = self.young.known.get_index(self.last as usize)?.1.next;
+        let line = self.young.known.get_index(at as usize)?.0;
+        let len = line.len();
+        if len >= most || rest.get(len) != Some(&b'\n') || rest[..len] != **line {
             return None;
         }
-        let msg = &rest[usize::from(known.msg.0)..usize::from(known.msg.1)];
-        self.turn_to(at);
-        Some((at, len, msg))
+        self.last = at;
+        Some((at, len))
     }
 
-    /// The place of the message of `line`: `None` if it was not seen.
-    #[inline(always)]
-    pub(super) fn find(&mut self, line: &[u8], msg: &[u8]) -> Option<At> {
-        let row = place(msg);
-        let ways = self.table.get_mut(row)?;
-        let way = ways.iter().position(|known| known.as_ref().is_some_and(|k| k.msg() == msg))?;
-        let known = ways[way].as_mut()?;
-        if known.text.len() != line.len() {
-            let start = line.len() - line.trim_ascii_start().len();
-            (known.text, known.msg) = (line.into(), (start as u16, (start + msg.len()) as u16));
-        }
-        let at = (row as u16, way as u8);
+    /// The number of a line: `None` if it was not seen.
+    pub(super) fn find(&mut self, line: &[u8]) -> Option<u32> {
+        let at = if let Some(at) = self.young.known.get_index_of(line) {
+            at as u32
+        } else {
+            let (at, _, known) = self.old.known.get_full(line)?;
+            let (known, row) = (known.clone(), self.old.rows[at]);
+            self.insert(line.into(), Known { next: u32::MAX, ..known }, row)
+        };
         self.turn_to(at);
         Some(at)
     }
 
-    /// The item by which `source` said it in this block.
+    /// What becomes of a line that is said again, and the number of what changes the same.
     #[inline(always)]
-    pub(super) fn item(&self, at: At, source: u32) -> Option<usize> {
-        let known = self.at(at).filter(|k| k.block == self.block)?;
-        known.items.iter().flatten().find(|(s, _)| *s == source).map(|(_, item)| *item as usize)
+    pub(super) fn how(&self, at: u32) -> (How, u32) {
+        self.young.known.get_index(at as usize).map_or((How::Nothing, 0), |(_, known)| (known.how, known.alike))
+    }
+
+    /// The message in a line.
+    pub(super) fn msg<'a>(&self, at: u32, line: &'a [u8]) -> &'a [u8] {
+        self.young.known.get_index(at as usize).and_then(|(_, known)| line.get(usize::from(known.msg.0)..usize::from(known.msg.1))).unwrap_or_default()
+    }
+
+    /// The row of a message, if it is a note.
+    pub(super) fn note<'a>(&self, at: u32, msg: &'a [u8]) -> Option<Note<'a>> {
+        let (shape, names, spans) = (*self.young.rows.get(at as usize)?)?;
+        Some(Note { shape, fields: Fields::of(names, spans, msg) })
+    }
+
+    /// How `source` said it in this block.
+    #[inline(always)]
+    pub(super) fn said(&mut self, at: u32, source: u32) -> Option<&mut Said> {
+        let (_, known) = self.young.known.get_index_mut(at as usize)?;
+        if known.block != self.block {
+            return None;
+        }
+        known.said.iter_mut().find(|said| said.source == source)
     }
 
     /// `source` said it by an item.
-    pub(super) fn said(&mut self, at: At, source: u32, item: usize) {
+    pub(super) fn say(&mut self, at: u32, source: u32, item: u32) {
         let block = self.block;
-        let Some(known) = self.at_mut(at) else { return };
+        let Some((_, known)) = self.young.known.get_index_mut(at as usize) else { return };
         if known.block != block {
-            (known.block, known.items, known.turn) = (block, [None; THREADS], 0);
+            (known.block, known.said) = (block, [NOBODY; THREADS]);
         }
-        known.items[known.turn % THREADS] = Some((source, item as u32));
-        known.turn += 1;
+        known.said[usize::from(known.turn) % THREADS] = Said { source, item, ..NOBODY };
+        known.turn = known.turn.wrapping_add(1);
     }
 }
 
-/// The free place of a row, or the one that was used least lately.
-fn oldest(row: &[Option<Box<Known>>; WAYS], clock: u32) -> usize {
-    let age = |known: &Option<Box<Known>>| known.as_ref().map_or(u32::MAX, |k| clock.wrapping_sub(k.used));
-    (0..WAYS).max_by_key(|way| age(&row[*way])).unwrap_or(0)
-}
-
-/// Place of a message in the table. Samples of it are enough: the whole is compared.
-#[inline(always)]
-fn place(msg: &[u8]) -> usize {
-    const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |hash: u64, word: u64| ((hash ^ word).wrapping_mul(MULTIPLIER)).rotate_left(29);
-    let word = |at: usize| msg.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |w| u64::from_le_bytes(*w));
-    let len = msg.len();
-    let mut hash = len as u64;
-    if len < 16 {
-        hash = msg.iter().fold(hash, |hash, b| mix(hash, u64::from(*b)));
-    } else {
-        for at in [0, 8, len / 2 - 4, len - 16, len - 8] {
-            hash = mix(hash, word(at));
-        }
+/// A record's line behind its prefix, and where its message stands in it; `None` if it may have meant more.
+fn whole_line<'a>(record: &Record<'a>) -> Option<(&'a [u8], (u16, u16))> {
+    let header = record.header.as_ref()?;
+    let plain = header.level == Level::Info && header.file.is_empty() && header.time.is_none() && !header.rccl;
+    let bare = record.wrap.time.is_none() && record.wrap.repeated == 0 && !record.torn_start && !record.torn_end;
+    let (text, msg) = (record.text, record.msg);
+    if !plain || !bare || msg.is_empty() || text.len() >= LONGEST || !is_simple(msg) {
+        return None;
     }
-    (hash.wrapping_mul(MULTIPLIER) >> 32) as usize % ROOM
+    let start = (msg.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+    let front = text.get(..start).filter(|_| start + msg.len() <= text.len())?;
+    // The prefix ends with one blank, further ones belong to the line.
+    let blanks = front.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count().saturating_sub(1);
+    Some((&text[start - blanks..], (blanks as u16, (blanks + msg.len()) as u16)))
 }
 
 /// Text in which nobody looks for glued records, escapes or control bytes.
 fn is_simple(msg: &[u8]) -> bool {
-    !msg.starts_with(b"/") && !msg.iter().any(|b| *b < b' ' || *b == b'\\') && !["CCL ", "[FATAL ERROR]"].iter().any(|mark| memchr::memmem::find(msg, mark.as_bytes()).is_some())
-}
-
-/// `text` without blanks on either side.
-pub(super) fn trim_blanks(mut text: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
-        text = rest;
-    }
-    text
+    static MARKS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("CCL "), Finder::new("[FATAL ERROR]")]);
+    !msg.starts_with(b"/") && !msg.iter().any(|b| *b < b' ' || *b == b'\\') && !MARKS.iter().any(|mark| mark.find(msg).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::{Parsed, map, map_with};
+    use crate::digest::{Folder, map, map_with};
+    use crate::input::Span;
     use bumpalo::Bump;
     use proptest::prelude::*;
 
-    /// What a block says, repeats told one by one.
-    fn told(parsed: &Parsed<'_>) -> Vec<(u32, String)> {
-        let mut all = Vec::new();
-        for item in &parsed.items {
-            let mut say = |line: u32| all.push((line, format!("{:?}", item.event)));
-            say(item.place.line);
-            // A repeat knows its first places and its last one.
-            if let Some(again) = item.again.and_then(|i| parsed.repeats.get(i as usize)) {
-                again.first.iter().take(again.count as usize).for_each(|p| say(p.line));
+    /// What the blocks of a stream are folded into, told in full.
+    fn folded(blocks: &[String], mut memory: Option<&mut Memory>) -> String {
+        let mut folder = Folder::new(0, "log".into());
+        let mut offset = 0;
+        for block in blocks {
+            let arena = Bump::new();
+            let parsed = match &mut memory {
+                Some(memory) => map_with(block.as_bytes(), &arena, None, Some(memory)),
+                None => map(block.as_bytes(), &arena),
+            };
+            let bytes = block.len() as u64;
+            folder.fold(&parsed, Span { offset, bytes, open_end: false, closes_open_line: false });
+            offset += bytes;
+        }
+        let (info, processes) = folder.finish(offset);
+        format!("{info:#?}\n{processes:#?}")
+    }
+
+    const LINES: [&str; 24] = [
+        "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+        "Using network IB",
+        "nobody knows this",
+        "Channel 00/0 : 0[1] -> 1[3] via P2P/CUMEM",
+        "Channel 01/0 : 0[1] -> 1[3] via P2P/CUMEM",
+        "Channel 02/0 : 0[1] -> 1[3] via P2P/CUMEM",
+        "Channel 02/0 : 0[1] -> 1[3] via SHM/direct/direct",
+        "Channel 00/0 : 1[3] -> 0[1] [receive] via NET/IB/0/GDRDMA",
+        "Channel 00/02 :    0   1",
+        "Channel 01/02 :    0   1",
+        "Channel 01/02 :    1   0",
+        "Connected all rings",
+        "Connected all trees",
+        "GPU Direct RDMA Enabled for GPU 2 / HCA 2 (distance 4 <= 5), read 0 mode Default",
+        "   + PCI[48.0] - GPU/0-1b000 (0)",
+        "NCCL_IB_HCA set to mlx5",
+        "NCCL version 2.27.7+cuda12.9",
+        "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0",
+        "comm 0x6 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0",
+        "ncclCommInitRankConfig comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1b000 commId 0x96 - Init COMPLETE",
+        "comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1b000 - Destroy COMPLETE",
+        "AllReduce: opCount 3 sendbuff 0x7f0000000000 recvbuff 0x7f0000000000 count 4096 datatype 7 op 0 root 0 comm 0x5 [nranks=2] stream 0x5581",
+        "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
+        "[Proxy Service] Device 0 CPU core 3",
+    ];
+
+    /// Lines that come in turns from three threads of two processes, in stretches, with others between them.
+    fn block() -> impl Strategy<Value = String> {
+        let stretch = (0..LINES.len(), 1..5usize, 0u32..4);
+        proptest::collection::vec(stretch, 0..24).prop_map(|picks| {
+            let line = |l: usize, who: u32| {
+                let (pid, tid) = [(10, 10), (10, 11), (10, 12), (20, 20)][who as usize];
+                format!("node1:{pid}:{tid} [0] NCCL INFO {}\n", LINES[l % LINES.len()])
+            };
+            picks.iter().flat_map(|(l, n, who)| (0..*n).map(move |i| line(l + i, *who))).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn what_is_remembered_folds_the_same(blocks in proptest::collection::vec(block(), 1..4)) {
+            let mut memory = Memory::default();
+            let plain = folded(&blocks, None);
+            // The second time all of it is known.
+            for _ in 0..2 {
+                let with = folded(&blocks, Some(&mut memory));
+                let differs = with.lines().zip(plain.lines()).find(|(a, b)| a != b);
+                prop_assert!(with == plain, "{differs:?}");
             }
         }
-        for again in &parsed.again {
-            let event = &parsed.items[again.item as usize].event;
-            if !matches!(event, Event::Note(_)) {
-                all.push((again.place.line, format!("{event:?}")));
-            }
-        }
-        all.sort();
-        all
     }
 
     #[test]
-    fn what_is_remembered_reads_the_same() {
-        let lines = [
-            "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
-            "Using network IB",
-            "nobody knows this",
-            "Channel 00/0 : 0[1] -> 1[3] via P2P/CUMEM",
-            "GPU Direct RDMA Enabled for GPU 2 / HCA 2 (distance 4 <= 5), read 0 mode Default",
-            "NCCL_IB_HCA set to mlx5",
-            "comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0",
-            "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1",
-        ];
-        proptest!(|(picks in proptest::collection::vec((0..lines.len(), 0u32..3), 0..40), cut in 0usize..40)| {
-            let text = |picks: &[(usize, u32)]| picks.iter().map(|(l, tid)| format!("node1:10:{} [0] NCCL INFO {}\n", 10 + tid, lines[*l])).collect::<Vec<_>>().concat();
-            let mut memory = Memory::default();
-            // No more than the places that a repeat keeps, so that every one is told.
-            for part in [&picks[..cut.min(picks.len())], &picks[cut.min(picks.len())..]] {
-                for piece in part.chunks(5) {
-                    let text = text(piece);
-                    let (arena, plain) = (Bump::new(), Bump::new());
-                    let with = map_with(text.as_bytes(), &arena, None, Some(&mut memory));
-                    let without = map(text.as_bytes(), &plain);
-                    prop_assert_eq!(with.nccl_records, without.nccl_records);
-                    prop_assert_eq!((with.items.len() + with.again.len()) as u64 + with.merged, without.items.len() as u64);
-                    prop_assert_eq!(told(&with), told(&without));
-                }
-            }
-        });
+    fn the_old_are_remembered_until_they_are_not_said_for_long() {
+        let line = |n: usize| format!("node1:10:10 [0] NCCL INFO Using network X{n}\n");
+        let many: String = (0..ROOM * 3).map(|n| line(n) + &line(0)).collect();
+        let mut memory = Memory::default();
+        let arena = Bump::new();
+        map_with(many.as_bytes(), &arena, None, Some(&mut memory));
+        let knows = |memory: &mut Memory, n: usize| memory.find(format!("Using network X{n}").as_bytes()).is_some();
+        assert!(knows(&mut memory, 0));
+        assert!(knows(&mut memory, ROOM * 3 - 1));
+        assert!(!knows(&mut memory, 1));
+        assert!(memory.young.known.len() + memory.old.known.len() <= ROOM * 2);
     }
 }

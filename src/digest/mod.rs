@@ -4,6 +4,7 @@
 //! that depends on order. A [`Digest`] is the union of streams; nothing here knows a cause.
 
 mod comm;
+mod communicators;
 pub mod disk;
 mod facts;
 mod fit;
@@ -12,17 +13,21 @@ mod ledger;
 mod map;
 mod memory;
 mod order;
+mod parsed;
 mod ras;
+mod sample;
 mod sequence;
 mod union;
 mod visit;
 
 pub use comm::{ChannelCount, CommLog};
 pub use facts::*;
-pub use fold::{Folder, template};
+pub use fold::Folder;
 pub use ledger::{Entry, Ledger, MAX_SAMPLES};
-pub use map::{Again, Call, Item, Parsed, Repeat, SeenSource, map, map_with};
+pub use map::{map, map_with};
 pub use memory::Memory;
+pub use parsed::{Again, Call, Item, Parsed, Repeat, SeenSource, Spot};
+pub use sample::template;
 pub use sequence::{Checkpoint, KEPT_CALLS, KeptCall, Peer, Sequence, roll};
 pub use union::{Part, name_apart, union};
 

@@ -1,11 +1,15 @@
 //! The order in which a block's events are folded, and what a stretch of calls has in common.
 
-use super::map::{Again, Call, Item, Parsed, Place};
+use super::parsed::{Again, Call, Item, Parsed, Place};
 
 /// An item, or one that is said again, in its turn.
 pub(super) struct Said<'p, 'a> {
     pub item: &'p Item<'a>,
-    pub place: &'p Place<'a>,
+    pub place: Place<'a>,
+    /// How often in a row.
+    pub count: u32,
+    /// The last time.
+    pub last: (Place<'a>, &'p Item<'a>),
     /// The item itself was there before.
     pub again: bool,
 }
@@ -13,12 +17,16 @@ pub(super) struct Said<'p, 'a> {
 /// Items and what is said again, in the order of their places.
 pub(super) fn in_order<'p, 'a>(parsed: &'p Parsed<'a>) -> impl Iterator<Item = Said<'p, 'a>> {
     let (mut items, mut again) = (parsed.items.iter().peekable(), parsed.again.iter().peekable());
+    let first = |item: &'p Item<'a>| Said { item, place: item.place, count: 1, last: (item.place, item), again: false };
     std::iter::from_fn(move || {
-        let before = |a: &Again<'_>, i: &Item<'_>| (a.place.line, a.place.offset) < (i.place.line, i.place.offset);
+        let before = |a: &Again, i: &Item<'_>| (a.first.line, a.first.offset) < (i.place.line, i.place.offset);
         match (items.peek(), again.peek()) {
-            (Some(item), Some(next)) if !before(next, item) => items.next().map(|item| Said { item, place: &item.place, again: false }),
-            (_, Some(_)) => again.next().map(|next| Said { item: &parsed.items[next.item as usize], place: &next.place, again: true }),
-            _ => items.next().map(|item| Said { item, place: &item.place, again: false }),
+            (Some(item), Some(next)) if !before(next, item) => items.next().map(first),
+            (_, Some(_)) => again.next().map(|next| {
+                let (item, last) = (&parsed.items[next.item as usize], &parsed.items[next.last.1 as usize]);
+                Said { item, place: parsed.place(next.first), count: next.count, last: (parsed.place(next.last.0), last), again: true }
+            }),
+            _ => items.next().map(first),
         }
     })
 }

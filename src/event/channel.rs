@@ -1,10 +1,12 @@
 //! Channel lines: the transport of one connection. Source: `src/transport/{p2p,shm,net,coll_net}.cc`, NCCL 2.2 … 2.32 and RCCL
 //! (with a tail ` comm 0x… nRanks NN`). `a[x]`: x is the bus id in hex up to 2.18.1 (RCCL: always), the NVML device from 2.18.3.
 
+use memchr::memmem::Finder;
 use nom::bytes::complete::{tag, take_while};
 use nom::character::complete::{digit1, space0, u32 as num};
 use nom::combinator::opt;
 use nom::{IResult, Parser};
+use std::sync::LazyLock;
 
 /// Which side of the connection printed the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +33,7 @@ pub enum Via {
 }
 
 /// One channel line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channel<'a> {
     /// Channel number.
     pub channel: u32,
@@ -54,6 +56,9 @@ pub struct Channel<'a> {
     /// Size of the communicator (RCCL only).
     pub nranks: Option<u32>,
 }
+
+/// What is looked for behind the transport.
+static MARKS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| [Finder::new(" nRanks "), Finder::new(" comm 0x"), Finder::new("/GDRDMA")]);
 
 /// Reads a channel message.
 pub fn parse(msg: &[u8]) -> Option<Channel<'_>> {
@@ -84,8 +89,9 @@ fn line(msg: &[u8]) -> IResult<&[u8], Option<Channel<'_>>, ()> {
         Some(b"receive") => Direction::Receive,
         _ => Direction::Local,
     };
-    let size = memchr::memmem::find(rest, b" nRanks ");
-    let tail = memchr::memmem::find(rest, b" comm 0x").or(size);
+    let [sizes, comms, gdrs] = &*MARKS;
+    let size = sizes.find(rest);
+    let tail = comms.find(rest).or(size);
     let text = rest[..tail.unwrap_or(rest.len())].trim_ascii();
     let comm = tail.and_then(|p| rest[p..].strip_prefix(b" comm ")?.split(|b| *b == b' ').next()).and_then(super::init::hex);
     let nranks = size.and_then(|p| super::init::number(rest[p + 8..].split(|b| *b == b' ').next()?));
@@ -97,7 +103,7 @@ fn line(msg: &[u8]) -> IResult<&[u8], Option<Channel<'_>>, ()> {
         _ => return Ok((rest, None)),
     };
     let net = if via == Via::Net { text[4..].split(|b| *b == b'/').next().unwrap_or(b"") } else { b"" };
-    let gdr = memchr::memmem::find(text, b"/GDRDMA").is_some();
+    let gdr = gdrs.find(text).is_some();
     Ok((rest, Some(Channel { channel, from, to: to.unwrap_or(from), direction, via, text, net, gdr, comm, nranks })))
 }
 

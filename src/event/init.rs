@@ -3,6 +3,8 @@
 //! `comm %p rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL %d` (2.20.3+).
 
 use super::shape::Stage;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What happened to the communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +76,15 @@ pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+static COMM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("comm 0x"));
+
 /// Reads a life cycle message.
 pub fn parse(msg: &[u8]) -> Option<Init<'_>> {
     if msg.starts_with(b"rank ") {
         return named(msg);
     }
     let window = &msg[..msg.len().min(96)];
-    let at = memchr::memmem::find(window, b"comm 0x")?;
+    let at = COMM.find(window)?;
     if at > 0 && msg[at - 1] != b' ' {
         return None;
     }

@@ -159,15 +159,13 @@ impl Compiled {
     pub fn matches<'a>(&self, msg: &'a [u8]) -> Option<Fields<'a>> {
         let mut values: [&'a [u8]; MAX_FIELDS] = [b""; MAX_FIELDS];
         let mut tries = MAX_TRIES;
-        if !self.floating {
-            return self.walk(0, msg, &mut values, &mut tries).then_some(Fields { names: self.names, values });
-        }
-        let Some(Piece::Text(first)) = self.pieces.first() else {
-            return (0..=msg.len()).take(MAX_TRIES as usize).find_map(|at| self.walk(0, &msg[at..], &mut values, &mut tries).then_some(Fields { names: self.names, values }));
+        let mut from = |at: usize| self.walk(0, &msg[at..], &mut values, &mut tries);
+        let found = match self.pieces.first() {
+            _ if !self.floating => from(0),
+            Some(Piece::Text(first)) => memchr::memmem::find_iter(msg, first).take(MAX_TRIES as usize).any(from),
+            _ => (0..=msg.len()).take(MAX_TRIES as usize).any(from),
         };
-        memchr::memmem::find_iter(msg, first)
-            .take(MAX_TRIES as usize)
-            .find_map(|at| self.walk(0, &msg[at..], &mut values, &mut tries).then_some(Fields { names: self.names, values }))
+        found.then(|| Fields::new(self.names, msg, &values))
     }
 
     fn walk<'a>(&self, at: usize, rest: &'a [u8], values: &mut [&'a [u8]; MAX_FIELDS], tries: &mut u32) -> bool {

@@ -22,7 +22,7 @@ pub use collective::{Collective, Function, Tails, op_count, parse_collective, qu
 pub use init::{Init, Phase};
 pub use matcher::FormatError;
 pub use setting::Setting;
-pub use shape::{Fields, Scope, Shape, Spans, Stage, shape};
+pub use shape::{FieldName, Fields, Scope, Shape, Spans, Stage, shape};
 pub use user::{MAX_PATTERNS, Pattern, UserPatterns};
 pub use version::{Library, Version};
 

@@ -2,6 +2,9 @@
 //! string parameters (`NCCL_SOCKET_IFNAME set by environment to %s`, `NCCL_IB_HCA set to %s`, no dot), `Comm config X set to …`
 //! (2.17.1+), plugin names (`Plugin name set by env to %s`, 2.11 … 2.27), and `export NAME=value` lines of launch scripts.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
 /// One setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting<'a> {
@@ -17,11 +20,15 @@ fn is_name(text: &[u8]) -> bool {
     text.len() > 4 && text.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_') && text.contains(&b'_')
 }
 
+/// What stands between a name and its value.
+static MIDDLES: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| [Finder::new(" set by environment to "), Finder::new(" set to "), Finder::new(" set by env to ")]);
+
 /// Reads a library message.
 pub fn parse(msg: &[u8]) -> Option<Setting<'_>> {
-    for (middle, in_force) in [(&b" set by environment to "[..], true), (b" set to ", true), (b" set by env to ", true)] {
-        if let Some(at) = memchr::memmem::find(&msg[..msg.len().min(120)], middle) {
-            let value = msg[at + middle.len()..].trim_ascii();
+    let in_force = true;
+    for middle in &*MIDDLES {
+        if let Some(at) = middle.find(&msg[..msg.len().min(120)]) {
+            let value = msg[at + middle.needle().len()..].trim_ascii();
             let name = msg[..at].trim_ascii();
             if name.ends_with(b"Plugin name") {
                 let name: &[u8] = if name.starts_with(b"TUNER") {

@@ -126,28 +126,14 @@ impl Shape {
 /// Field values of one match, in the order of the format.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
-    pub(super) names: &'static [FieldName],
-    pub(super) values: [&'a [u8]; MAX_FIELDS],
-}
-
-/// Where the fields of a match stand in its message: an equal message has them in the same places.
-#[derive(Debug, Clone, Copy)]
-pub struct Spans {
     names: &'static [FieldName],
-    /// (start, end), one a name.
-    places: [(u16, u16); MAX_FIELDS],
+    msg: &'a [u8],
+    spans: Spans,
 }
 
-impl Spans {
-    /// The fields of `msg`, which is equal to the message that the places were taken from.
-    pub fn of<'a>(&self, msg: &'a [u8]) -> Fields<'a> {
-        let mut values = [&b""[..]; MAX_FIELDS];
-        for (value, (start, end)) in values.iter_mut().zip(self.places).take(self.names.len()) {
-            *value = msg.get(usize::from(start)..usize::from(end)).unwrap_or_default();
-        }
-        Fields { names: self.names, values }
-    }
-}
+/// Where the fields of a match stand in its message, one (start, end) a name: an equal message has them in the same
+/// places.
+pub type Spans = [(u16, u16); MAX_FIELDS];
 
 /// Name of a field and whether it tells ledger entries apart.
 #[derive(Debug, Clone, Copy)]
@@ -159,31 +145,40 @@ pub struct FieldName {
 }
 
 impl<'a> Fields<'a> {
-    /// Where they stand in `msg`; `None` if one of them is no piece of it.
-    pub fn spans(&self, msg: &[u8]) -> Option<Spans> {
-        let mut places = [(0, 0); MAX_FIELDS];
-        for (place, value) in places.iter_mut().zip(self.values).take(self.names.len()) {
-            if value.is_empty() {
-                continue;
+    /// The fields of `msg` whose values are these pieces of it. What lies behind its first 65,535 bytes is empty.
+    pub(super) fn new(names: &'static [FieldName], msg: &'a [u8], values: &[&'a [u8]; MAX_FIELDS]) -> Self {
+        let mut spans = [(0, 0); MAX_FIELDS];
+        for (span, value) in spans.iter_mut().zip(values).filter(|(_, value)| !value.is_empty()) {
+            let start = (value.as_ptr() as usize).saturating_sub(msg.as_ptr() as usize);
+            if let (Ok(start), Ok(end)) = (u16::try_from(start), u16::try_from(start + value.len())) {
+                *span = (start, end);
             }
-            let start = (value.as_ptr() as usize).checked_sub(msg.as_ptr() as usize)?;
-            let end = start + value.len();
-            if end > msg.len() {
-                return None;
-            }
-            *place = (u16::try_from(start).ok()?, u16::try_from(end).ok()?);
         }
-        Some(Spans { names: self.names, places })
+        Self { names, msg, spans }
+    }
+
+    /// The fields of a message that is equal to this one's.
+    pub fn of(names: &'static [FieldName], spans: Spans, msg: &'a [u8]) -> Self {
+        Self { names, msg, spans }
+    }
+
+    /// Their names, and where they stand.
+    pub fn places(&self) -> (&'static [FieldName], Spans) {
+        (self.names, self.spans)
+    }
+
+    fn value(&self, (start, end): (u16, u16)) -> &'a [u8] {
+        self.msg.get(usize::from(start)..usize::from(end)).unwrap_or_default()
     }
 
     /// The raw value of a field.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
-        self.names.iter().position(|f| f.name == name).map(|i| self.values[i])
+        self.names.iter().position(|f| f.name == name).map(|i| self.value(self.spans[i]))
     }
 
     /// All fields in order: name, value, key mark.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'a [u8], bool)> + '_ {
-        self.names.iter().zip(self.values).map(|(f, v)| (f.name, v, f.key))
+        self.names.iter().zip(self.spans).map(|(f, span)| (f.name, self.value(span), f.key))
     }
 }
 

@@ -21,7 +21,7 @@ pub use stream::StreamBlocks;
 use crate::line::MAX_LINE;
 
 /// Default size of a block in bytes.
-pub const BLOCK_SIZE: usize = 1 << 19;
+pub const BLOCK_SIZE: usize = 1 << 20;
 
 /// How much of a line that crosses a block's end is read behind it.
 pub const OVERHANG: usize = MAX_LINE;

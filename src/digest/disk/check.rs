@@ -2,8 +2,8 @@
 //! more than a log from there.
 
 use super::wire::{Ref, WireComm, WireProcess, WireSample, WireSequence};
-use crate::digest::comm::MAX_CHANNELS;
-use crate::digest::fold::{MAX_COMMS, MAX_SETTINGS};
+use crate::digest::comm::{MAX_CHANNELS, MAX_COMMS};
+use crate::digest::fold::MAX_SETTINGS;
 use crate::digest::ledger::{MAX_ENTRIES, MAX_SAMPLES};
 use crate::digest::sequence::{KEPT_CALLS, MAX_CHECKPOINTS, MAX_PEERS};
 use crate::digest::{HostFacts, MAX_ADDRESSES, MAX_BANDWIDTHS, MAX_BRIDGES, MAX_COMMANDS, MAX_GIDS, MAX_GPUS, MAX_HCAS, MAX_INTERFACES, MAX_PORTS, MAX_TEXT, StreamInfo};
