@@ -122,6 +122,7 @@ impl Folder {
         // A block makes the processes of its headers first; their order must not depend on where it was cut.
         self.processes.sort_by_key(|p| p.first.at);
         self.processes.retain(|p| p.records > 0 || p.ledger.iter().next().is_some() || !p.settings.is_empty());
+        self.processes.iter_mut().flat_map(|p| &mut p.comms).for_each(|comm| comm.calls.settle());
         self.processes.iter_mut().for_each(super::fit::fit);
         (self.info, self.processes)
     }

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 /// Signatures kept in full at the end of the sequence.
 pub const KEPT_CALLS: usize = 256;
 
+/// Signatures that are let go at once.
+const SLACK: usize = 64;
+
 /// Checkpoints kept; when they are full the stride doubles.
 pub(super) const MAX_CHECKPOINTS: usize = 64;
 
@@ -121,10 +124,15 @@ impl Sequence {
         if self.len & self.stride.wrapping_sub(1) == 0 || self.stride == 0 {
             self.check(&call);
         }
-        if self.tail.len() == KEPT_CALLS {
-            self.tail.pop_front();
+        if self.tail.len() >= KEPT_CALLS + SLACK {
+            self.settle();
         }
         self.tail.push_back(call);
+    }
+
+    /// Keeps no more than the last [`KEPT_CALLS`] in full.
+    pub fn settle(&mut self) {
+        self.tail.drain(..self.tail.len().saturating_sub(KEPT_CALLS));
     }
 
     /// Sets a checkpoint behind a call.
@@ -240,6 +248,7 @@ mod tests {
         assert!(a.hash_at(688).is_some());
         assert_ne!(a.hash_at(704), b.hash_at(704));
         assert_eq!(a.get(999).map(|c| c.line), Some(999));
+        a.settle();
         assert_eq!(a.get(743), None);
         assert!(a.checkpoints.len() <= MAX_CHECKPOINTS);
         assert_eq!(a.checkpoint(688).map(|c| (c.line, c.offset)), Some((687, 68_700)));

@@ -137,7 +137,7 @@ impl<'a> Fast<'a, Search<'static>> {
     #[inline(always)]
     fn known(&mut self, line: u32, start: usize) -> Option<Known<'a, '_>> {
         let text = &self.block[start..];
-        if !self.seen[self.last % SLOTS].as_ref().is_some_and(|s| s.starts(text)) {
+        if !self.seen[self.last % SLOTS].as_ref().is_some_and(|seen| text.starts_with(seen.prefix)) {
             self.last = self.seen.iter().position(|s| s.as_ref().is_some_and(|s| s.starts(text)))?;
         }
         let seen = self.seen[self.last % SLOTS].as_ref()?;

@@ -10,9 +10,7 @@ use crate::line::SLOTS;
 pub fn quick_collective<'a>(rest: &'a [u8], lane: usize, tails: &mut Tails<'a>) -> Option<(Collective, usize)> {
     let (function, at) = function(rest)?;
     let at = at + digits(rest.get(at..)?, hex_run)?;
-    let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
-    let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
-    let at = text(rest, at, b" count ")?;
+    let at = buffers(rest, at)?;
     let (count, len) = decimal(rest.get(at..)?)?;
     let at = at + len;
     let tail = tails.of(lane, rest.get(at..)?)?;
@@ -67,17 +65,31 @@ fn word(text: &[u8]) -> Option<u64> {
     text.first_chunk().map(|w| u64::from_le_bytes(*w))
 }
 
-/// Where a pointer that begins at `at` ends; nobody asks for its value.
+/// Length of ` sendbuff 0x7f63f0ae6000 recvbuff 0x7f63f1ae6000 count `.
+const USUAL: usize = 55;
+
+/// Where the count begins: behind both buffers, which begin at `at`. Nobody asks for their addresses.
 #[inline(always)]
-fn pointer(rest: &[u8], at: usize) -> Option<usize> {
-    // Nearly all have twelve digits.
-    if let Some(text) = rest.get(at..at + 15)
-        && text.starts_with(b"0x")
-        && text[14] == b' '
-        && (hex_digits(word(&text[2..])?) & hex_digits(word(&text[6..])?)) == TOPS
+fn buffers(rest: &[u8], at: usize) -> Option<usize> {
+    // Nearly all pointers have twelve digits.
+    if let Some(usual) = rest.get(at..)?.first_chunk::<USUAL>()
+        && usual[..12] == *b" sendbuff 0x"
+        && usual[24..36] == *b" recvbuff 0x"
+        && usual[48..] == *b" count "
     {
-        return Some(at + 14);
+        let part = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| usual[at + i]));
+        let ends = u64::from_le_bytes(std::array::from_fn(|i| usual[if i < 4 { 20 + i } else { 40 + i }]));
+        if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS {
+            return Some(at + USUAL);
+        }
     }
+    let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
+    let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
+    text(rest, at, b" count ")
+}
+
+/// Where a pointer that begins at `at` ends.
+fn pointer(rest: &[u8], at: usize) -> Option<usize> {
     if let Some(at) = text(rest, at, b"0x") {
         return Some(at + digits(&rest[at..], hex_run)?);
     }
@@ -283,6 +295,17 @@ mod tests {
                     prop_assert_eq!(parse_collective(&text[..len]), Some(call));
                     prop_assert!(len == text.len() || text[len] == b'\n');
                 }
+            }
+        }
+
+        #[test]
+        fn the_usual_layout_is_read_like_any_other(numbers in proptest::array::uniform2(0x1000_0000_0000u64..=0xffff_ffff_ffff), at in 0..USUAL, byte in any::<u8>()) {
+            let line = format!("Broadcast: opCount 1f sendbuff {:#x} recvbuff {:#x} count 12 datatype 7 op 0 root 0 comm 0x55aa [nranks=8] stream 0x1", numbers[0], numbers[1]);
+            let mut bytes = line.into_bytes();
+            prop_assert!(quick_collective(&bytes, 0, &mut Tails::default()).is_some());
+            bytes["Broadcast: opCount 1f".len() + at] = byte;
+            if let Some((call, len)) = quick_collective(&bytes, 0, &mut Tails::default()) {
+                prop_assert_eq!(parse_collective(&bytes[..len]), Some(call));
             }
         }
 
