@@ -86,7 +86,7 @@ impl Folder {
         }
         for fact in &parsed.facts {
             let at = base.mark(&fact.place);
-            self.facts.see(&RawLine { line: at.line, offset: at.offset, text: fact.place.text, msg: fact.msg, host: fact.wrap.host, label: fact.wrap.label });
+            self.facts.see(&RawLine { line: at.line, offset: at.offset, text: fact.place.text, msg: fact.msg, wrap: &fact.wrap });
         }
         let sources: Vec<Option<usize>> = parsed.sources.iter().map(|s| self.source(s, base)).collect();
         let mut calls = parsed.calls.iter().peekable();

@@ -4,7 +4,7 @@ use super::facts::gate;
 use super::memory::{How, LONGEST, Memory};
 use super::parsed::{Added, Again, Call, FactLine, Item, Parsed, Repeat, Spot, place};
 use crate::event::{self, Event, Tails, UserPatterns};
-use crate::line::{Known, Record, SLOTS, Visitor, visit};
+use crate::line::{Known, Record, SLOTS, Visitor, Wrap, front, visit};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use memchr::memmem::Finder;
@@ -102,7 +102,7 @@ struct Open {
 impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
     fn record(&mut self, record: Record<'a>) {
         self.end_run();
-        if record.header.is_none() && (gate(record.text) || (record.msg.len() != record.text.len() && gate(record.msg))) {
+        if record.header.is_none() && is_fact(&record) {
             self.parsed.facts.push(FactLine { place: place(&record), msg: record.msg, wrap: record.wrap });
         }
         if let (Some(head), None) = (&self.broken, &record.header)
@@ -148,6 +148,11 @@ impl<'a> Visitor<'a> for &mut Mapper<'a, '_> {
         }
         self.other(known, rest)
     }
+}
+
+/// Whether a record may be a fact of a host, as it stands or behind what may be the name of a host.
+fn is_fact(record: &Record<'_>) -> bool {
+    gate(record.text) || (record.msg.len() != record.text.len() && gate(record.msg)) || front(record.msg, &mut Wrap::default()).is_some_and(gate)
 }
 
 /// The spot of a line of a known prefix whose message has `len` bytes.

@@ -1,6 +1,6 @@
 //! Builds the job from a digest, step by step.
 
-use super::{Facts, Job, Vantage, comms, divergence, facts, identity, ranks, runs, transports};
+use super::{Facts, Job, Vantage, comms, divergence, identity, owner, ranks, runs, transports};
 use crate::digest::Digest;
 use crate::event::Library;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,15 +71,14 @@ fn facts_of(streams: &mut [crate::digest::StreamInfo], procs: &[super::Proc], ho
     if streams.iter().all(|s| s.facts.is_empty()) {
         return Facts::default();
     }
-    let mut signs: Vec<facts::Signs<'_>> = hosts.iter().map(|_| facts::Signs::default()).collect();
-    let mut seen: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    let mut signs: Vec<owner::Signs<'_>> = hosts.iter().map(|_| owner::Signs::default()).collect();
+    let mut held: BTreeMap<u32, owner::Held> = BTreeMap::new();
     for p in procs {
         let Some(host) = p.host_index else { continue };
-        seen.entry(p.log.stream).or_default().insert(host);
+        held.entry(p.log.stream).or_default().see(host, &p.log);
         signs[host].see(&p.log);
     }
-    let only_host = seen.into_iter().filter_map(|(stream, hosts)| if hosts.len() == 1 { Some((stream, hosts.into_iter().next()?)) } else { None }).collect();
-    Facts::resolve(streams, hosts, nnodes, &signs, &only_host)
+    Facts::resolve(streams, hosts, nnodes, &signs, &held)
 }
 
 fn count_nodes(comms: &[super::Comm], hosts: &[super::HostRow], world: Option<usize>) -> Option<u32> {

@@ -9,6 +9,7 @@ mod compare;
 pub mod divergence;
 pub mod facts;
 mod identity;
+mod owner;
 mod pci;
 mod ranks;
 mod runs;

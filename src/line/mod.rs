@@ -20,7 +20,7 @@ pub use header::{Header, Level, parse_header};
 pub use records::{records, visit};
 pub use time::{Clock, Time, civil_date};
 pub use visitor::{Known, MAX_LINE, SLOTS, Visitor};
-pub use wrap::{RankHint, Wrap};
+pub use wrap::{RankHint, Wrap, front};
 
 /// One logical log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,7 +26,7 @@ fn named<'a, T: Default>(list: &'a mut Vec<T>, most: usize, dropped: &mut u64, i
 impl HostFacts {
     /// Nothing is known.
     pub fn is_empty(&self) -> bool {
-        *self == Self { host: self.host.clone(), naming: self.naming, time: self.time.clone(), ..Self::default() }
+        *self == Self { host: self.host.clone(), naming: self.naming, task: self.task, time: self.time.clone(), ..Self::default() }
     }
 
     /// Nothing is known but what a test measured.
@@ -166,6 +166,7 @@ impl HostFacts {
             self.host = other.host;
             self.naming = other.naming;
         }
+        self.task = self.task.or(other.task);
         if self.time.is_empty() {
             self.time = other.time;
         }
@@ -197,6 +198,8 @@ impl HostFacts {
     }
 
     fn join_hca(&mut self, other: Hca) {
+        // A list of devices tells no ports.
+        self.hca_mut(&other.name, &other.at);
         for mut port in other.ports {
             let (number, gids) = (port.number, std::mem::take(&mut port.gids));
             if let Some(known) = self.port_mut(&other.name, port.number, &other.at) {

@@ -22,6 +22,7 @@ mod limits;
 mod model;
 mod nvidia;
 mod pci;
+mod prefix;
 mod reader;
 mod rocm;
 mod source;

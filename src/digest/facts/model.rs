@@ -85,6 +85,8 @@ pub struct HostFacts {
     pub host: String,
     /// Where the name comes from.
     pub naming: Naming,
+    /// Task of the launcher that put its number in front of the lines. It need not be a rank of the job.
+    pub task: Option<u32>,
     /// When a collected file was written, as printed.
     pub time: String,
     /// Commands of a collected file, in order.

@@ -2,7 +2,9 @@
 
 use super::gate::{MAX_FACT_LINE, gate};
 use super::model::{HostFacts, Line, MAX_LINE_TEXT, MAX_NAME, Naming, Table};
-use super::{FAMILIES, source, sysfs};
+use super::{FAMILIES, prefix, source, sysfs};
+use crate::line::Wrap;
+use ahash::AHashMap;
 use std::collections::VecDeque;
 
 /// Lines without a fact after which an output is over.
@@ -16,8 +18,23 @@ const MAX_SOURCES: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Reader {
     hosts: Vec<HostFacts>,
-    /// Wrapper label → its place in the stream's outputs.
-    places: Vec<(Vec<u8>, Place)>,
+    /// Where each source stands in its outputs.
+    places: Vec<Place>,
+    /// Source → index into the places.
+    sources: AHashMap<Source, usize>,
+}
+
+/// What the wrappers say of whose line it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Name of the source.
+    pub label: Vec<u8>,
+    /// Host.
+    pub host: Vec<u8>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Task of a launcher.
+    pub task: Option<u32>,
 }
 
 /// Whose output it is, and which.
@@ -27,6 +44,8 @@ pub struct Place {
     host: Option<usize>,
     /// What the lines before tell of this one.
     pub memo: Memo,
+    /// The only fact so far behind a word that need not be a host.
+    doubt: Option<String>,
 }
 
 /// What the lines before tell of this one.
@@ -94,105 +113,126 @@ pub struct RawLine<'a> {
     pub text: &'a [u8],
     /// Without wrappers.
     pub msg: &'a [u8],
-    /// Host that a wrapper named; empty if none.
-    pub host: &'a [u8],
-    /// Source that a wrapper named; empty if none.
-    pub label: &'a [u8],
+    /// What the wrappers named.
+    pub wrap: &'a Wrap<'a>,
 }
 
 impl Reader {
     /// Takes a line in; true if it was read as a fact.
     pub fn see(&mut self, raw: &RawLine<'_>) -> bool {
-        let Some(place) = self.place(raw) else { return false };
         let at = Line { stream: 0, line: raw.line, offset: raw.offset, text: clip(&String::from_utf8_lossy(raw.text), MAX_LINE_TEXT).to_owned() };
-        if raw.line.saturating_sub(self.places[place].1.memo.last) > FAR {
-            self.places[place].1.memo = Memo::default();
+        let source = prefix::source(raw.wrap, raw.msg);
+        let behind = prefix::front(&source, raw.msg).filter(|(_, text)| text.len() <= MAX_FACT_LINE && gate(text));
+        let behind = behind.map(|(source, text)| (source, String::from_utf8_lossy(text)));
+        if let Some((source, text)) = &behind
+            && (self.sources.contains_key(source) || (prefix::is_host(source) && prefix::tells(text.trim())))
+            && self.at_source(source, text.trim(), &at)
+        {
+            return true;
         }
-        self.places[place].1.memo.last = raw.line;
-        // A rank in front (`4: `) may as well be a part of the output.
-        let plain = raw.host.is_empty() && raw.label.is_empty() && !raw.text.contains(&0x1b);
-        let texts = if plain { [raw.text, raw.msg] } else { [raw.msg, b""] };
-        for (i, text) in texts.into_iter().enumerate() {
-            if (i == 1 && text == texts[0]) || text.len() > MAX_FACT_LINE || !gate(text) {
-                continue;
-            }
-            let text = String::from_utf8_lossy(text);
-            if self.line(place, text.trim(), &at) {
+        // What was taken off may have been a part of the output, unless it said where the line is from.
+        let whole = source == Source::default() && !raw.text.contains(&0x1b) && !raw.text.trim_ascii_start().starts_with(b"{");
+        for text in [Some(raw.msg), Some(raw.text).filter(|text| whole && *text != raw.msg)].into_iter().flatten() {
+            if text.len() <= MAX_FACT_LINE && gate(text) && self.at_source(&source, String::from_utf8_lossy(text).trim(), &at) {
                 return true;
             }
         }
-        false
+        // Any other word is believed once two different facts stand behind it.
+        let Some((source, text)) = behind.filter(|(source, text)| !prefix::is_host(source) && prefix::tells(text.trim())) else { return false };
+        let taken = self.at_source(&source, text.trim(), &at);
+        if let Some(place) = self.sources.get(&source).filter(|_| taken) {
+            self.places[*place].doubt = Some(text.trim().to_owned());
+        }
+        taken
+    }
+
+    /// Takes in a line of a source.
+    fn at_source(&mut self, source: &Source, text: &str, at: &Line) -> bool {
+        let Some(place) = self.place(source) else { return false };
+        let memo = &mut self.places[place].memo;
+        if at.line.saturating_sub(memo.last) > FAR {
+            *memo = Memo::default();
+        }
+        memo.last = at.line;
+        let taken = self.line(place, source.task, text, at);
+        self.places[place].doubt.take_if(|first| taken && first != text);
+        taken
     }
 
     /// The facts of all hosts.
     pub fn finish(self) -> Vec<HostFacts> {
         let mut hosts = self.hosts;
         hosts.iter_mut().for_each(HostFacts::tidy);
-        hosts.into_iter().filter(|h| !h.is_empty()).collect()
+        let doubted = |host: usize| {
+            let mut of = self.places.iter().filter(|p| p.host == Some(host)).peekable();
+            of.peek().is_some() && of.all(|p| p.doubt.is_some())
+        };
+        hosts.into_iter().enumerate().filter(|(i, h)| !h.is_empty() && !doubted(*i)).map(|(_, h)| h).collect()
     }
 
     /// Index of the source's place.
-    fn place(&mut self, raw: &RawLine<'_>) -> Option<usize> {
-        let known = self.places.iter().position(|(label, _)| label == raw.label);
-        let at = match known {
-            Some(at) => at,
-            None if self.places.len() < MAX_SOURCES => {
-                self.places.push((raw.label.to_vec(), Place::default()));
-                self.places.len() - 1
-            }
-            None => return None,
-        };
-        if !raw.host.is_empty() && self.places[at].1.host.is_none() {
-            self.enter(at, &String::from_utf8_lossy(raw.host), Naming::Wrapper);
+    fn place(&mut self, source: &Source) -> Option<usize> {
+        if let Some(at) = self.sources.get(source) {
+            return Some(*at);
+        }
+        if self.places.len() >= MAX_SOURCES {
+            return None;
+        }
+        let at = self.places.len();
+        self.places.push(Place::default());
+        self.sources.insert(source.clone(), at);
+        if !source.host.is_empty() {
+            self.enter(at, &String::from_utf8_lossy(&source.host), source.task, Naming::Wrapper);
         }
         Some(at)
     }
 
     /// The lines that follow are of another host.
-    fn enter(&mut self, place: usize, name: &str, naming: Naming) {
+    fn enter(&mut self, place: usize, name: &str, task: Option<u32>, naming: Naming) {
         let name = clip(name, MAX_NAME);
-        let known = self.hosts.iter().position(|h| h.host == name);
+        // Without a name each task may be a host of its own.
+        let known = self.hosts.iter().position(|h| h.host == name && (!name.is_empty() || h.task == task));
         let host = match known {
             Some(host) => host,
             None if self.hosts.len() < MAX_HOSTS => {
-                self.hosts.push(HostFacts { host: name.to_owned(), naming, ..HostFacts::default() });
+                self.hosts.push(HostFacts { host: name.to_owned(), naming, task, ..HostFacts::default() });
                 self.hosts.len() - 1
             }
             None => return,
         };
         self.hosts[host].naming = self.hosts[host].naming.min(naming);
-        self.places[place].1.host = Some(host);
+        self.places[place].host = Some(host);
     }
 
     fn is_named(&self, place: usize) -> bool {
-        self.places[place].1.host.and_then(|h| self.hosts.get(h)).is_some_and(|h| !h.host.is_empty())
+        self.places[place].host.and_then(|h| self.hosts.get(h)).is_some_and(|h| !h.host.is_empty())
     }
 
-    fn line(&mut self, place: usize, text: &str, at: &Line) -> bool {
-        if let Some(head) = source::heading(text, &self.places[place].1.memo) {
-            self.heading(place, &head, at);
+    fn line(&mut self, place: usize, task: Option<u32>, text: &str, at: &Line) -> bool {
+        if let Some(head) = source::heading(text, &self.places[place].memo) {
+            self.heading(place, task, &head, at);
             return true;
         }
-        if self.places[place].1.host.is_none() {
+        if self.places[place].host.is_none() {
             // Facts that nothing names: a host without a name.
-            self.enter(place, "", Naming::Unknown);
+            self.enter(place, "", task, Naming::Unknown);
         }
-        let Some(host) = self.places[place].1.host.and_then(|h| self.hosts.get_mut(h)) else { return false };
-        let memo = &mut self.places[place].1.memo;
+        let Some(host) = self.places[place].host.and_then(|h| self.hosts.get_mut(h)) else { return false };
+        let memo = &mut self.places[place].memo;
         let mut scene = Scene { text, words: text.split_whitespace().take(64).collect(), at, memo, host };
         FAMILIES.iter().any(|f| (f.read)(&mut scene))
     }
 
-    fn heading(&mut self, place: usize, head: &source::Heading<'_>, at: &Line) {
+    fn heading(&mut self, place: usize, task: Option<u32>, head: &source::Heading<'_>, at: &Line) {
         if let Some((name, naming)) = head.host.filter(|_| !(head.answer && self.is_named(place))) {
-            self.enter(place, name, naming);
+            self.enter(place, name, task, naming);
         }
-        let memo = &mut self.places[place].1.memo;
+        let memo = &mut self.places[place].memo;
         let mut empty = memo.head.take();
         // Files of ports that are not there: no device, even where no tool is installed.
         let of_ports = head.exit.is_some_and(|code| code != 0) && memo.command.contains("/sys/class/infiniband/*/ports/");
         *memo = Memo { command: clip(head.command, 300).to_owned(), last: memo.last, paths: sysfs::asked(head.command), ..Memo::default() };
-        let Some(host) = self.places[place].1.host.and_then(|h| self.hosts.get_mut(h)) else { return };
+        let Some(host) = self.places[place].host.and_then(|h| self.hosts.get_mut(h)) else { return };
         if of_ports && host.hcas.is_empty() {
             empty = empty.or_else(|| host.commands.last().map(|c| c.at.clone()));
         }

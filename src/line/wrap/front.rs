@@ -12,7 +12,7 @@ fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (len > 0).then(|| text.split_at(len))
 }
 
-/// Takes one of them off.
+/// Takes one of them off that [`crate::line`] does not take off by itself.
 pub fn front<'a>(text: &'a [u8], wrap: &mut Wrap<'a>) -> Option<&'a [u8]> {
     match *text.first()? {
         b'+' | b'-' => text[1..].strip_prefix(b" ").map(trim_start),

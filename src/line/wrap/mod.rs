@@ -14,7 +14,7 @@ use super::Time;
 use super::scan::{trim, trim_start};
 
 pub(super) use ansi::{clean, clean_lost};
-pub(super) use front::front;
+pub use front::front;
 pub(super) use json::{Fragment, Unfolded, fragment, object};
 pub(super) use launcher::rank;
 
@@ -72,7 +72,10 @@ impl<'a> Peel<'a> {
         let rest = match *text.first()? {
             b'[' => launcher::bracket(text, &mut self.wrap).or_else(|| container::pod(text, &mut self.wrap)).or_else(|| logger::stamp(text, self)),
             b'(' => actor::peel(text, &mut self.wrap).map(|rest| actor::suffix(rest, &mut self.wrap)),
-            b'0'..=b'9' => logger::stamp(text, self).or_else(|| launcher::task(text, &mut self.wrap)),
+            b'0'..=b'9' => logger::stamp(text, self).or_else(|| {
+                // A second number is a part of the text: `3: 2: eth0: <UP>`.
+                if self.wrap.rank.is_none() { launcher::task(text, &mut self.wrap) } else { None }
+            }),
             b'>' => quote(text),
             b'|' => container::table(text, self),
             b'A'..=b'Z' => {
