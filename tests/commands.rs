@@ -19,7 +19,7 @@ fn names(analysis: &Analysis) -> BTreeSet<String> {
     for proc in &analysis.job.procs {
         names.extend(proc.log.settings.keys().map(|s| s.value.clone()));
         let fields = proc.log.ledger.iter().flat_map(|e| &e.first.fields);
-        names.extend(fields.filter(|(n, _)| NAMES.contains(&n.as_str())).map(|(_, v)| v.clone()));
+        names.extend(fields.filter(|(n, _)| NAMES.contains(&n.as_ref())).map(|(_, v)| v.clone()));
     }
     let word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     // NCCL's own words are no names; numbers are read as numbers.

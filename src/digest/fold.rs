@@ -271,11 +271,13 @@ impl Folder {
             let further = repeat.first.iter().take(repeat.count as usize).map(|spot| told.at(parsed.place(*spot)));
             let process = &mut self.processes[p];
             let all = std::iter::once(told.at(item.place)).chain(further);
-            if !process.ledger.add_all(kind, dev, &key, repeat.count + 1, all, &told.at(parsed.place(repeat.last))) {
+            if !process.ledger.add_all(kind, dev, &key, repeat.count + 1, all, Some(&told.at(parsed.place(repeat.last)))) {
                 process.dropped += repeat.count + 1;
             }
         } else {
-            self.add(p, kind, dev, &key, told);
+            let process = &mut self.processes[p];
+            let last = (!item.followed).then_some(told);
+            process.dropped += u64::from(!process.ledger.add_all(kind, dev, &key, 1, std::iter::once(told), last));
         }
         self.key = key;
     }

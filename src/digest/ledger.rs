@@ -111,18 +111,18 @@ impl Ledger {
 
     /// Adds one fact; returns false if a bound dropped it.
     pub fn add(&mut self, kind: &str, dev: Option<u16>, key: &str, record: &impl Evidence) -> bool {
-        self.add_all(kind, dev, key, 1, std::iter::once(record), record)
+        self.add_all(kind, dev, key, 1, std::iter::once(record), Some(record))
     }
 
-    /// Adds `count` records of one fact: the first of them in order, and the last. Samples that would not be kept are
-    /// not made. Returns false if a bound dropped it.
-    pub fn add_all<E: Evidence>(&mut self, kind: &str, dev: Option<u16>, key: &str, count: u64, first: impl Iterator<Item = impl Borrow<E>>, last: &E) -> bool {
+    /// Adds `count` records of one fact: the first of them in order, and the last unless a later one follows at once.
+    /// Samples that would not be kept are not made. Returns false if a bound dropped it.
+    pub fn add_all<E: Evidence>(&mut self, kind: &str, dev: Option<u16>, key: &str, count: u64, first: impl Iterator<Item = impl Borrow<E>>, last: Option<&E>) -> bool {
         let mut first = first.peekable();
         let at = match self.find(kind, dev, key) {
             Ok(at) => at,
             Err(_) if self.entries.len() >= MAX_ENTRIES || self.of(kind).count() >= MAX_PER_KIND => return false,
             Err(at) => {
-                let sample = first.peek().map_or_else(|| last.sample(), |record| record.borrow().sample());
+                let Some(sample) = first.peek().map(|record| record.borrow().sample()) else { return false };
                 let entry = Entry { kind: kind.to_owned(), dev, key: key.to_owned(), count: 0, first: Arc::clone(&sample), last: sample, samples: Vec::new() };
                 self.entries.insert(at, entry);
                 at
@@ -137,7 +137,9 @@ impl Ledger {
             }
             entry.keep(&record.sample());
         }
-        entry.end(last);
+        if let Some(last) = last {
+            entry.end(last);
+        }
         true
     }
 

@@ -328,6 +328,8 @@ mod tests {
         fn what_is_remembered_folds_the_same(blocks in proptest::collection::vec(block(), 1..4)) {
             let mut memory = Memory::default();
             let plain = folded(&blocks, None);
+            let lines: Vec<String> = blocks.iter().flat_map(|b| b.split_inclusive('\n')).map(str::to_owned).collect();
+            prop_assert!(folded(&lines, None) == plain, "each line is a block of its own");
             // The second time all of it is known.
             for _ in 0..2 {
                 let with = folded(&blocks, Some(&mut memory));

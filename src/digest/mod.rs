@@ -34,6 +34,7 @@ pub use union::{Part, name_apart, union};
 use crate::event::Library;
 use crate::line::{Level, Time};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -89,6 +90,9 @@ pub struct Mark {
     pub time: Option<Time>,
 }
 
+/// Name and value of a field. Names are those of a format, or what a digest tells.
+pub type Field = (Cow<'static, str>, String);
+
 /// A record kept as evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sample {
@@ -97,7 +101,7 @@ pub struct Sample {
     /// Its text, wrappers included; at most [`MAX_TEXT`] bytes, invalid UTF-8 replaced. Control bytes are kept.
     pub text: String,
     /// Fields of the event.
-    pub fields: Vec<(String, String)>,
+    pub fields: Vec<Field>,
     /// Thread id of the header, 0 if none.
     pub tid: u32,
     /// Level of the header.

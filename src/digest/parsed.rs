@@ -49,6 +49,9 @@ pub struct Place<'a> {
     pub time: Option<Time>,
 }
 
+/// Items among which one is looked for that a new one follows: start-ups tell facts in runs.
+const LOOK_BACK: usize = 4;
+
 /// Where a line of the block stands; small, repeats are many.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
@@ -117,6 +120,8 @@ pub struct Item<'a> {
     pub event: Event<'a>,
     /// The same thread said the same again: index into `repeats`.
     pub again: Option<u32>,
+    /// A later item tells the ledger of the same fact, so that this one is not its last record.
+    pub followed: bool,
 }
 
 /// Records by which a thread says what one of its items says, one behind the other: further ones changed nothing but
@@ -242,7 +247,13 @@ impl<'a> Parsed<'a> {
 
     pub(super) fn keep(&mut self, record: &Record<'a>, place: Place<'a>, source: Option<u32>, event: Event<'a>) {
         let (level, file) = record.header.as_ref().map_or((None, &b""[..]), |h| (Some(h.level), h.file));
-        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, again: None });
+        if let Event::Note(note) = &event {
+            let same = |item: &&mut Item<'_>| item.source == source && matches!(&item.event, Event::Note(other) if note.same_fact(other));
+            if let Some(item) = self.items.iter_mut().rev().take(LOOK_BACK).find(same) {
+                item.followed = true;
+            }
+        }
+        self.items.push(Item { place, source, wrap: record.wrap, level, file, msg: record.msg, event, again: None, followed: false });
     }
 
     /// Takes back that the last event is a warning which nothing describes, if it is one and of this line.

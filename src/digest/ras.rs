@@ -1,6 +1,6 @@
 //! Reads the report of `ncclras`: what a line means depends on the headings before it.
 
-use super::Sample;
+use super::{Field, Sample};
 use std::collections::BTreeMap;
 
 /// Operation counts told apart per function of one communicator.
@@ -24,7 +24,7 @@ pub struct Report {
     /// Inside a JSON report.
     json: bool,
     /// Fields of the JSON rank that is being read.
-    rank: Vec<(String, String)>,
+    rank: Vec<Field>,
     /// Function → operations → number of ranks and the first of them.
     counts: BTreeMap<String, BTreeMap<u64, (u64, Vec<Sample>)>>,
 }
@@ -56,24 +56,24 @@ impl Report {
             // Ranks listed under a group that is not the largest.
             "ras.rank" if self.section == "counts" && self.most.as_ref().is_some_and(|m| *m != self.group) => {
                 kind = "ras.rank_at";
-                sample.fields.push(("n".to_owned(), self.group.clone()));
+                sample.fields.push(("n".into(), self.group.clone()));
             }
             _ => {}
         }
         if kind == "ras.rank_at" {
             if sample.get("n").is_none() {
-                sample.fields.push(("n".to_owned(), "0".to_owned()));
+                sample.fields.push(("n".into(), "0".to_owned()));
             }
-            sample.fields.push(("function".to_owned(), self.function.clone()));
-            sample.fields.push(("most".to_owned(), self.most.clone().unwrap_or_default()));
+            sample.fields.push(("function".into(), self.function.clone()));
+            sample.fields.push(("most".into(), self.most.clone().unwrap_or_default()));
         }
         vec![self.fact(kind, sample)]
     }
 
     fn fact(&self, kind: &'static str, mut sample: Sample) -> Fact {
-        sample.fields.push(("section".to_owned(), self.section.to_owned()));
+        sample.fields.push(("section".into(), self.section.to_owned()));
         if sample.get("comm").is_none() {
-            sample.fields.push(("comm".to_owned(), self.comm.clone()));
+            sample.fields.push(("comm".into(), self.comm.clone()));
         }
         let key = ["comm", "section", "function", "what", "rank", "host", "pid"].iter().filter_map(|n| sample.get(n)).collect::<Vec<_>>().join("|");
         (kind, key, sample)
@@ -87,7 +87,7 @@ impl Report {
         if !self.json {
             return Vec::new();
         }
-        match name.as_str() {
+        match name.as_ref() {
             "hash" => {
                 let facts = self.flush();
                 self.comm = value;
@@ -128,7 +128,7 @@ impl Report {
             for (n, (_, samples)) in counts.into_iter().filter(|(n, _)| *n != most) {
                 for mut sample in samples {
                     let more = [("n", n.to_string()), ("function", function.clone()), ("most", most.to_string())];
-                    sample.fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+                    sample.fields.extend(more.map(|(name, value)| (name.into(), value)));
                     facts.push(self.fact("ras.rank_at", sample));
                 }
             }

@@ -95,7 +95,7 @@ fn sample(item: &Item<'_>, place: &Place<'_>, tid: u32, base: Base) -> Sample {
     sample.file = lossy(item.file, 120);
     sample.repeated = item.wrap.repeated;
     if let Event::Note(note) = &item.event {
-        sample.fields = note.fields.iter().map(|(name, value, _)| (name.to_owned(), lossy(value, 160))).collect();
+        sample.fields = note.fields.iter().map(|(name, value, _)| (name.into(), lossy(value, 160))).collect();
     }
     sample
 }

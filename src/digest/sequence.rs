@@ -124,10 +124,21 @@ impl Sequence {
         if self.len & self.stride.wrapping_sub(1) == 0 || self.stride == 0 {
             self.check(&call);
         }
-        if self.tail.len() >= KEPT_CALLS + SLACK {
-            self.settle();
+        if self.tail.len() >= KEPT_CALLS {
+            self.make_room();
         }
         self.tail.push_back(call);
+    }
+
+    /// Lets calls go, many at a time.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.tail.len() == KEPT_CALLS + SLACK {
+            self.settle();
+        } else if self.tail.capacity() < KEPT_CALLS + SLACK {
+            // To double the room would waste most of it in each of thousands of ranks.
+            self.tail.reserve_exact(SLACK);
+        }
     }
 
     /// Keeps no more than the last [`KEPT_CALLS`] in full.

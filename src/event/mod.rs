@@ -78,6 +78,13 @@ pub struct Note<'a> {
     pub fields: Fields<'a>,
 }
 
+impl Note<'_> {
+    /// Whether both are counted as one fact: the same row with the same key fields.
+    pub fn same_fact(&self, other: &Self) -> bool {
+        std::ptr::eq(self.shape, other.shape) && self.fields.iter().zip(other.fields.iter()).all(|(a, b)| !a.2 || a.1 == b.1)
+    }
+}
+
 /// Reads the event of a record; `None` if nothing recognises it.
 pub fn parse<'a>(record: &Record<'a>) -> Option<Event<'a>> {
     let msg = record.msg;

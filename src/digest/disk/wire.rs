@@ -1,7 +1,7 @@
 //! A process as a digest file holds it: records are listed once and named by their place in the list, streams are
 //! left out (all records of a process are of one), and calls are told as differences.
 
-use crate::digest::{ChannelCount, Checkpoint, CommLog, Entry, KeptCall, Mark, Peer, Process, Sample, SampleLevel, Sequence, SettingKey};
+use crate::digest::{ChannelCount, Checkpoint, CommLog, Entry, Field, KeptCall, Mark, Peer, Process, Sample, SampleLevel, Sequence, SettingKey};
 use crate::event::{Function, Library};
 use crate::line::Time;
 use ahash::AHashMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub type Ref = u32;
 
 /// (line, offset, time, text, fields, thread, level, source file, repeated)
-pub type WireSample = (u64, u64, Option<Time>, String, Vec<(String, String)>, u32, Option<SampleLevel>, String, u32);
+pub type WireSample = (u64, u64, Option<Time>, String, Vec<Field>, u32, Option<SampleLevel>, String, u32);
 
 /// (kind, device, key, count, first, last, samples)
 pub type WireEntry = (String, Option<u16>, String, u64, Ref, Ref, Vec<Ref>);
