@@ -101,6 +101,21 @@ fn fixes_name_each_nodes_own_devices() {
     }
 }
 
+/// Where only one command is shown, it is that of the node at fault.
+#[test]
+fn the_node_at_fault_comes_first() {
+    let first = |fixture: &str| {
+        let folder = Path::new("fixtures").join(fixture);
+        let files = std::fs::read_dir(&folder).expect("folder").filter_map(Result::ok).map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x != "json"));
+        let done = assert_cmd::Command::cargo_bin("ncclog").expect("built").args(["analyze", "-q"]).args(files).assert();
+        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        text.lines().find_map(|l| l.strip_prefix("next:  ")).map_or_else(|| panic!("{text}"), str::to_owned)
+    };
+    assert!(first("facts-roce-pinned-index-wrong-on-one-node").starts_with("export NCCL_IB_GID_INDEX=5   # on wren:"));
+    assert!(first("facts-roce-mtu-differs-by-devinfo").contains("# on alder, now 1500"));
+    assert!(first("facts-tcp-port-is-down").contains("on heron"));
+}
+
 /// The page lists every family of outputs, in the order of the table.
 #[test]
 fn the_page_lists_what_is_read() {

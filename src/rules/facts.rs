@@ -66,9 +66,11 @@ pub fn without_hca(ask: Ask<'_>) -> Option<Vec<&Line>> {
     (hosts > 0 && told.len() == hosts && devices(ask).is_empty()).then_some(told)
 }
 
-/// The data path of every node on the network that they share, in each node's own names. `None` without facts.
-pub fn pins(ask: Ask<'_>, title: &str, when: &str) -> Option<Fix> {
-    let fabric = ask.job.facts.fabric();
+/// The data path of every node on the network that they share, in each node's own names, the hosts at fault first:
+/// short reports show one command. `None` without facts.
+pub fn pins(ask: Ask<'_>, title: &str, when: &str, at_fault: &[String]) -> Option<Fix> {
+    let mut fabric = ask.job.facts.fabric();
+    fabric.sort_by_key(|rail| !at_fault.contains(&rail.node.name));
     if fabric.is_empty() {
         return None;
     }

@@ -23,7 +23,10 @@ pub fn device(facts: &Facts<'_>) -> String {
 /// The fixes, best first.
 pub fn fixes(facts: &Facts<'_>, reading: &Reading) -> Vec<Fix> {
     let hca = sh(&device(facts)).into_owned();
-    let ends = host::ends(facts);
+    let mut ends = host::ends(facts);
+    // Short reports show one command: that of the node at fault, or of the smaller MTU.
+    let mtu_of = |r: &Rail<'_>| if reading.fault == Fault::Mtu { r.port.active_mtu.as_ref().map(|m| m.value) } else { None };
+    ends.sort_by_key(|r| (hostfacts::place(r.node) != reading.node, mtu_of(r)));
     let addresses = || unpin(facts).into_iter().chain([own_index(&ends).unwrap_or_else(|| index(&hca))]);
     let mtu = |hca: &str| own_mtu(&ends).unwrap_or_else(|| mtu(hca));
     match reading.fault {

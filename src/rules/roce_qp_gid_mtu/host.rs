@@ -88,7 +88,8 @@ fn pinned(facts: &Facts<'_>, ends: &[Rail<'_>]) -> Option<Reading> {
         let mut proof = vec![pin.0];
         proof.extend(entry.map(|g| line(facts, &g.at)));
         proof.extend(right.map(|g| line(facts, &g.at)));
-        return Some(Reading::new(Fault::Gid, Confidence::Certain, format!("GID index {} is the wrong entry on {}", pin.1, rail.node.title()), why).with(proof));
+        let what = format!("GID index {} is the wrong entry on {}", pin.1, rail.node.title());
+        return Some(Reading { node: hostfacts::place(rail.node), ..Reading::new(Fault::Gid, Confidence::Certain, what, why).with(proof) });
     }
     None
 }

@@ -41,6 +41,8 @@ pub struct Reading {
     pub what: String,
     /// Why that is so.
     pub why: String,
+    /// The node at fault, as commands name it; empty if both ends or none.
+    pub node: String,
     /// Lines beside the failures that prove it.
     pub proof: Vec<Evidence>,
     /// The finding whose consequence this probably is.
@@ -49,7 +51,7 @@ pub struct Reading {
 
 impl Reading {
     pub(super) fn new(fault: Fault, confidence: Confidence, what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { fault, confidence, what: what.into(), why: why.into(), proof: Vec::new(), caused_by: None }
+        Self { fault, confidence, what: what.into(), why: why.into(), node: String::new(), proof: Vec::new(), caused_by: None }
     }
 
     pub(super) fn with(mut self, proof: impl IntoIterator<Item = Evidence>) -> Self {
@@ -127,7 +129,8 @@ fn empty(facts: &Facts<'_>) -> Option<Reading> {
         f.errno.map_or(String::new(), |n| format!(" and the kernel refuses it with errno {n}")),
         pinned_words(facts)
     );
-    Some(Reading::new(Fault::Gid, Confidence::Certain, format!("{index} is empty"), why).with(pins(facts)))
+    let node = if side == "here" { f.hit.host().to_owned() } else { String::new() };
+    Some(Reading { node, ..Reading::new(Fault::Gid, Confidence::Certain, format!("{index} is empty"), why).with(pins(facts)) })
 }
 
 /// The index is beyond the table.
@@ -139,7 +142,7 @@ fn beyond(facts: &Facts<'_>) -> Option<Reading> {
         None => (Confidence::Likely, "the GID index in use".to_owned()),
     };
     let why = format!("The HCA could not read the GID of {index}: the table has no such entry{}.", if pin.is_some() { "" } else { ", or the device no longer answers" });
-    Some(Reading::new(Fault::Gid, confidence, format!("{index} does not exist"), why).with(pins(facts)))
+    Some(Reading { node: f.hit.host().to_owned(), ..Reading::new(Fault::Gid, confidence, format!("{index} does not exist"), why).with(pins(facts)) })
 }
 
 fn mtu(facts: &Facts<'_>) -> Option<Reading> {

@@ -10,15 +10,15 @@ use crate::rules::remedy::sh;
 /// Fixes, the one for the reason first.
 pub fn fixes(ask: Ask<'_>, reason: &Reason<'_>, carriers: &[Interface<'_>], hosts: &[String]) -> Vec<Fix> {
     let place = if hosts.is_empty() { "on every node".to_owned() } else { format!("on {}", hosts.join(", ")) };
-    let mut fixes: Vec<Fix> = own(ask, reason, &place).into_iter().collect();
-    fixes.push(facts::pins(ask, PIN, PIN_WHEN).unwrap_or_else(|| pin(ask, reason, carriers)));
+    let mut fixes: Vec<Fix> = own(ask, reason, &place, hosts).into_iter().collect();
+    fixes.push(facts::pins(ask, PIN, PIN_WHEN, hosts).unwrap_or_else(|| pin(ask, reason, carriers)));
     if matches!(reason.kind, Kind::NoDevice | Kind::NoVerbs | Kind::OpenFailed(_) | Kind::Filter(_) | Kind::Unknown) {
         fixes.push(container());
     }
     fixes
 }
 
-fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
+fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str, hosts: &[String]) -> Option<Fix> {
     let base = Fix { needs: "nothing".to_owned(), ..Fix::default() };
     Some(match &reason.kind {
         Kind::Asked(_) | Kind::Chosen(_) => Fix {
@@ -46,7 +46,7 @@ fn own(ask: Ask<'_>, reason: &Reason<'_>, place: &str) -> Option<Fix> {
         Kind::Filter(value) => Fix {
             title: format!("Give NCCL_IB_HCA the name of an RDMA device {place}"),
             when: "NCCL_IB_HCA matches nothing.".to_owned(),
-            commands: filter_commands(ask, value),
+            commands: filter_commands(ask, value, hosts),
             undo: format!("export NCCL_IB_HCA={}", sh(value)),
             ..base
         },
@@ -84,17 +84,14 @@ fn ports(ask: Ask<'_>) -> Vec<String> {
     .collect()
 }
 
-fn filter_commands(ask: Ask<'_>, value: &str) -> Vec<String> {
+fn filter_commands(ask: Ask<'_>, value: &str, at_fault: &[String]) -> Vec<String> {
     let names = network::wanted(value);
     let interface = names.iter().find(|n| network::is_interface(n));
     let seen = network::seen_devices(ask);
-    let own: Vec<String> = ask
-        .job
-        .facts
-        .fabric()
-        .iter()
-        .map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", sh(r.hca), r.port.number, facts::place(r.node), r.netdev().unwrap_or("?")))
-        .collect();
+    let mut fabric = ask.job.facts.fabric();
+    fabric.sort_by_key(|rail| !at_fault.contains(&rail.node.name));
+    let own: Vec<String> =
+        fabric.iter().map(|r| format!("export NCCL_IB_HCA=={}:{}   # on {}, behind {}", sh(r.hca), r.port.number, facts::place(r.node), r.netdev().unwrap_or("?"))).collect();
     if !own.is_empty() {
         return own;
     }
