@@ -5,7 +5,7 @@ use super::header::{Header, Level, MARKS, Read, is_rccl, read, start_of};
 use super::scan::{trim, trim_start};
 use super::time::Time;
 use super::visitor::{Known, MAX_LINE, Visitor};
-use super::wrap::{Chunk, Fragment, Peel, Unfolded, Wrap, clean, clean_lost, fragment, front, object, unquote, unquote_start};
+use super::wrap::{Chunk, Fragment, Peel, Unfolded, Wrap, clean, clean_lost, fragment, front, object, report, unquote, unquote_start};
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 use memchr::memmem;
@@ -182,7 +182,11 @@ impl<'a, F: Visitor<'a>> Cutter<'a, F> {
     fn unfold(&mut self, piece: Piece<'a>, rest: &'a [u8], mut peel: Peel<'a>) -> bool {
         let text = match rest.first() {
             Some(b'{') => {
-                let Some(Unfolded { text, chunk, torn }) = object(rest, self.arena, &mut peel.wrap) else { return false };
+                let Some(Unfolded { text, chunk, torn }) = object(rest, self.arena, &mut peel.wrap) else {
+                    let Some(text) = report(rest, self.arena) else { return false };
+                    self.pieces(text, text, peel, piece.depth + 1);
+                    return true;
+                };
                 peel.torn_end |= torn;
                 if let Some(chunk) = chunk
                     && (chunk.partial || self.open[usize::from(chunk.err)].is_some())

@@ -154,6 +154,18 @@ mod tests {
         let gone = "        {\n          \"rank\": 3,\n          \"host\": \"gpu-b\",\n          \"pid\": 900,\n          \"cuda_dev\": 0,\n          \"status\": {\n            \"unresponsive\": true,\n            \"considered_dead\": true\n          }\n        }";
         let a = analyze_texts(&[("ras.json", &report(&counts[..3], gone))]);
         assert_eq!((a.findings[0].id, a.findings[0].ranks.as_slice()), ("peer-crash", &[3][..]));
+        // `jq -c` puts all on one line, and a log driver may wrap that.
+        let compact = |text: &str| text.lines().map(str::trim_start).collect::<String>().replace("\": ", "\":");
+        for (text, id, ranks) in [(report(&counts, ""), "collective-mismatch", [2]), (report(&counts[..3], gone), "peer-crash", [3])] {
+            let line = compact(&text);
+            assert_eq!(line.lines().count(), 1);
+            let docker = format!("{{\"log\":{},\"stream\":\"stdout\"}}", serde_json::to_string(&format!("{line}\n")).expect("a string"));
+            for text in [line.clone(), docker, format!("3: {line}"), line.replace("\":", "\" : ")] {
+                let a = analyze_texts(&[("ras.json", &text)]);
+                assert_eq!(a.findings.first().map(|f| (f.id, f.ranks.as_slice())), Some((id, &ranks[..])), "{text}");
+                assert!(a.findings[0].evidence.iter().all(|e| e.line == 1 && e.text.len() < 100), "{:?}", a.findings[0].evidence);
+            }
+        }
         let even = [rank(0, 9), rank(1, 9)];
         assert!(analyze_texts(&[("ras.json", &report(&even, ""))]).findings.is_empty());
         assert!(analyze_texts(&[("x.json", "{\n  \"rank\": 0,\n  \"host\": \"gpu-a\",\n  \"AllReduce\": 4\n}\n")]).findings.is_empty());

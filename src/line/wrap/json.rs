@@ -147,6 +147,29 @@ fn string<'a>(inside: &[u8], arena: &'a Bump) -> Option<&'a [u8]> {
     })
 }
 
+/// The document of `ncclras` on one line (`jq -c`), with each member on a line of its own.
+pub fn report<'a>(text: &[u8], arena: &'a Bump) -> Option<&'a [u8]> {
+    const HEAD: usize = 512;
+    memchr::memmem::find(&text[..text.len().min(HEAD)], b"\"communicators_count\"")?;
+    let mut out = bumpalo::collections::Vec::with_capacity_in(text.len() + text.len() / 4, arena);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in text.iter().copied() {
+        match byte {
+            b'"' if !escaped => quoted = !quoted,
+            b' ' | b'\t' if !quoted => continue,
+            _ => {}
+        }
+        escaped = quoted && byte == b'\\' && !escaped;
+        match byte {
+            b'}' | b']' if !quoted => out.extend_from_slice(&[b'\n', byte]),
+            b'{' | b'[' | b',' if !quoted => out.extend_from_slice(&[byte, b'\n']),
+            b':' if !quoted => out.extend_from_slice(b": "),
+            _ => out.push(byte),
+        }
+    }
+    Some(out.into_bump_slice())
+}
+
 /// One member of a pretty-printed document on a line of its own.
 pub enum Fragment<'a> {
     /// The text of an event.

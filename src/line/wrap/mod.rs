@@ -15,7 +15,7 @@ use super::scan::{trim, trim_start};
 
 pub(super) use ansi::{clean, clean_lost};
 pub use front::front;
-pub(super) use json::{Fragment, Unfolded, fragment, object};
+pub(super) use json::{Fragment, Unfolded, fragment, object, report};
 pub(super) use launcher::rank;
 
 /// What kind of number a wrapper's rank is.
