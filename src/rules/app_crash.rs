@@ -56,7 +56,8 @@ const TROUBLE: &[&str] = &[
 
 /// Exceptions that only carry another process's or layer's failure upwards, or are printed and handled.
 fn is_messenger(hit: &Hit<'_>) -> bool {
-    let kind = hit.get("type").unwrap_or("");
+    // The field is the whole name of the class, ending included.
+    let kind = hit.get("type").unwrap_or("").trim_end_matches("Error").trim_end_matches("Exception");
     let text = hit.text();
     let types = [
         "DistBackend",
@@ -142,7 +143,7 @@ fn words(hit: &Hit<'_>) -> String {
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
         "app.undefined_symbol" => format!("undefined symbol {}", hit.get("symbol").unwrap_or("?")),
-        "app.exception" => format!("{}Error: {}", hit.get("type").unwrap_or(""), hit.get("text").unwrap_or("")),
+        "app.exception" => [hit.get("type"), hit.get("text")].into_iter().flatten().collect::<Vec<_>>().join(": "),
         _ => hit.get("text").or_else(|| hit.get("what")).unwrap_or_else(|| hit.text()).to_owned(),
     };
     text.trim().chars().take(60).collect()
@@ -207,6 +208,15 @@ mod tests {
         assert_eq!(analyze_texts(&[("job.log", library)]).findings[0].id, "app-crash");
         let stopped = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12 got signal: 15\n";
         assert!(analyze_texts(&[("job.log", stopped)]).findings.iter().all(|f| f.id != "app-crash"));
+    }
+
+    #[test]
+    fn an_exception_is_quoted_by_its_name_and_one_that_carries_anothers_failure_is_none() {
+        let named = analyze_texts(&[("job.log", "huggingface_hub.errors.GatedRepoError: 401 Client Error.\n")]);
+        assert!(named.findings[0].title.contains(": huggingface_hub.errors.GatedRepoError: 401 Client Error"), "{}", named.findings[0].title);
+        for carried in ["BrokenPipeError: [Errno 32] Broken pipe\n", "ConnectionResetError: [Errno 104] reset\n", "vllm.v1.engine.exceptions.EngineDeadError: see above\n"] {
+            assert!(analyze_texts(&[("job.log", carried)]).findings.iter().all(|f| f.id != "app-crash"), "{carried}");
+        }
     }
 
     #[test]
