@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub const RULE: Rule = Rule {
     cause: Cause { id: "tcp-fallback", aliases: &[], summary: "Nodes exchange data over TCP instead of RDMA.", explanation: include_str!("../tcp_fallback.md") },
     check,
-    explains: &["peer-crash", "bootstrap-unreachable", "collective-timeout", "stall", "gdr-disabled", "fabric-split", "ib-completion-error"],
+    explains: &["collective-timeout", "stall", "gdr-disabled", "fabric-split", "ib-completion-error"],
     only_alone: false,
 };
 

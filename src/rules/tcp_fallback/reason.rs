@@ -209,7 +209,9 @@ pub fn rdma_sign(ask: Ask<'_>, procs: &BTreeSet<usize>) -> Option<(String, Evide
     if let Some(h) = network::hits_of(ask, "ib.no_libibverbs", procs).first() {
         return Some(("NCCL looked for libibverbs and the image lacks it".to_owned(), h.evidence()));
     }
-    if let Some(h) = network::hits_of(ask, "net.plugin_init_failed", procs).iter().find(|h| h.get("plugin").is_some_and(|p| p.starts_with("IB"))) {
+    // From 2.28 on the built-in IB says so wherever it found no device, and a machine without any is no sign of RDMA.
+    let without_device = |h: &&Hit<'_>| h.get("plugin") == Some("IB") && !network::hits_of(ask, "ib.no_device", &BTreeSet::from([h.proc])).is_empty();
+    if let Some(h) = network::hits_of(ask, "net.plugin_init_failed", procs).iter().filter(|h| !without_device(h)).find(|h| h.get("plugin").is_some_and(|p| p.starts_with("IB"))) {
         return Some(("NCCL tried NET/IB and could not use it".to_owned(), h.evidence()));
     }
     if let Some(h) = ask.any_of(&["plugin.hpcx", "plugin.ofi", "plugin.ofi_error", "plugin.ofi_none"]).first() {

@@ -75,6 +75,8 @@ fn a_filter_in_the_wrong_case_is_named() {
 fn grades_follow_the_evidence() {
     let grade = |net: &str| both(net, "Socket").map(|f| (f.severity, f.confidence)).unwrap();
     assert_eq!(grade(&format!("NET/IB : No device found.\n{SOCKET}")), (Severity::Warning, Confidence::Possible));
+    // From 2.28 on NET/IB says this on every machine without an HCA.
+    assert_eq!(grade(&format!("NET/IB : No device found.\nFailed to initialize NET plugin IB\n{SOCKET}")), (Severity::Warning, Confidence::Possible));
     assert_eq!(grade("NET/IB : No device found.\nNET/Socket : Using [0]wlan0:192.168.4.2<0>"), (Severity::Warning, Confidence::Likely));
     assert_eq!(grade("NET/IB : No device found.\nNET/Socket : Using [0]eth0:169.254.3.1<0>"), (Severity::Warning, Confidence::Likely));
     assert_eq!(grade("NET/IB : No device found.\nNET/Socket : Using [0]ib0:10.9.0.2<0>"), (Severity::Warning, Confidence::Certain));
@@ -110,4 +112,13 @@ fn a_network_that_carried_nothing_is_no_slow_path() {
     let failed = "beta:7:8 [0] misc/socket.cc:592 NCCL WARN socketStartConnect: connect to 192.0.2.0<4> failed : No route to host\n";
     let list = analyze_texts(&[("rank0.log", &rank("alpha", 0, "")), ("rank1.log", &rank("beta", 1, failed))]).findings;
     assert_eq!(list.iter().map(|f| f.id).collect::<Vec<_>>(), ["bootstrap-unreachable"]);
+}
+
+#[test]
+fn a_slow_network_killed_nobody() {
+    let run = job([&format!("Failed to open libibverbs.so[.1]\n{SOCKET}"), &format!("Failed to open libibverbs.so[.1]\n{SOCKET}")], ["Socket", "Socket"]);
+    let mut logs: Vec<(&str, &str)> = run.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    logs.push(("end.log", "beta:40:43 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer alpha<51422>\nsrun: error: alpha: task 0: Killed\n"));
+    let a = crate::analysis::analyze_texts(&logs);
+    assert_eq!(a.findings.first().map(|f| f.id), Some("peer-crash"));
 }
