@@ -35,7 +35,7 @@ const DEATHS: &[&str] = &["app.killed", "app.oom_killer", "kernel.oom_kill", "ra
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let gone = teardown::just_ended(ask);
     let end = teardown::Teardown::of(ask);
-    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit)).collect();
+    let complaints: Vec<Complaint<'_>> = complaints(ask, &gone).into_iter().filter(|c| end.matters(&c.hit) && !ordered(ask, c)).collect();
     let deaths: Vec<Hit<'_>> = deaths(ask).into_iter().filter(|h| end.matters(h)).collect();
     if let Some(mut finding) = super::ras::dead(ask) {
         finding.fixes = fixes(finding.hosts.first().map_or("", String::as_str), false);
@@ -159,6 +159,12 @@ fn complaints<'a>(ask: Ask<'a>, gone: &[u32]) -> Vec<Complaint<'a>> {
         .collect()
 }
 
+/// The scheduler had ended the job before: whoever lost a connection then lost it on command.
+fn ordered(ask: Ask<'_>, complaint: &Complaint<'_>) -> bool {
+    let ends = ask.any_of(&["launch.time_limit", "launch.cancelled", "launch.preempted"]);
+    ends.iter().any(|o| teardown::order(o.at(), complaint.hit.at()).is_some_and(Ordering::is_le))
+}
+
 /// Records of a kill that the launcher did not order itself.
 fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
     let ordered = ask.any_of(&[
@@ -188,7 +194,11 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     let survivors: Vec<u32> = survivors.into_iter().filter(|r| !dead.ranks.contains(r)).collect();
     let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", who::short(&dead.place)) };
     let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { capital(&ranks_text(&dead.ranks)) };
-    let how = if dead.by_kernel { "was killed for lack of host memory" } else { "died or left" };
+    let how = match (dead.by_kernel, dead.ranks.len()) {
+        (true, 0 | 1) => "was killed for lack of host memory",
+        (true, _) => "were killed for lack of host memory",
+        (false, _) => "died or left",
+    };
     let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
     let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
     let victims =

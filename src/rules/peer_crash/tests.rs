@@ -67,3 +67,24 @@ fn a_store_that_goes_at_the_end_is_no_alarm() {
     let failed = format!("{gone}  exitcode  : 1 (pid: 99)\n");
     assert_eq!(find(&[("job.log", &failed)]).unwrap().severity, crate::rules::Severity::Error);
 }
+
+#[test]
+fn a_connection_that_closes_when_the_scheduler_ends_the_job_accuses_nobody() {
+    let limit = "slurmstepd: error: *** STEP 482913.0 ON n0 CANCELLED AT 2026-03-14T12:00:04 DUE TO TIME LIMIT ***\n";
+    let closed = "n1:40:43 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer n0<51422>\n";
+    assert!(find(&[("job.log", &format!("{limit}{closed}"))]).is_none());
+    assert!(find(&[("job.log", &format!("{closed}{limit}"))]).is_some());
+}
+
+#[test]
+fn the_kernels_process_number_names_the_rank() {
+    let rank = |r: u32| {
+        let host = if r < 2 { "n0" } else { "n1" };
+        format!("{host}:{0}:{0} [{1}] NCCL INFO ncclCommInitRank comm 0x5{r} rank {r} nranks 4 cudaDev {1} nvmlDev {1} busId {1}1000 commId 0x7 - Init COMPLETE\n", 900 + r, r % 2)
+    };
+    let run = format!("{}{}{}{}n1:902:950 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer n0<51422>\n", rank(0), rank(1), rank(2), rank(3));
+    let killed = "[81233.6] Out of memory: Killed process 901 (python3) total-vm:9kB, anon-rss:5kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:9kB oom_score_adj:0\n";
+    let f = find(&[("run.log", &run), ("dmesg.log", killed)]).unwrap();
+    assert_eq!((f.ranks.as_slice(), f.confidence), (&[1][..], Confidence::Likely));
+    assert!(f.title.contains("was killed for lack of host memory"), "{}", f.title);
+}

@@ -74,7 +74,7 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
     let gone: BTreeSet<u32> = gone.iter().copied().collect();
     let both: BTreeSet<u32> = named.intersection(&gone).copied().collect();
     let strong = complaints.iter().any(|c| c.strong);
-    let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok())).collect();
+    let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok()).or_else(|| rank_of_pid(ask, h))).collect();
     let mut dead = choose(&Signs { named: &named, quiet: &quiet, early: &early, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
     if let (Some(name), 1, true) = (names.first(), names.len(), named.is_empty()) {
         (*name).clone_into(&mut dead.place);
@@ -101,6 +101,16 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
         .map(|c| c.hit.evidence())
         .collect();
     dead
+}
+
+/// The rank of the process that a death names by its number. Two hosts, or a container and its host, may use one number
+/// twice.
+fn rank_of_pid(ask: Ask<'_>, death: &Hit<'_>) -> Option<u32> {
+    let pid = u32::try_from(death.num("pid")?).ok()?;
+    let host = short(death.host());
+    let mut owners = ask.procs().filter(|(_, p)| p.pid == pid && (host.is_empty() || short(&p.host) == host)).map(|(_, p)| p.rank);
+    let owner = owners.next()?;
+    owners.next().is_none().then_some(owner)?
 }
 
 struct Signs<'a> {
