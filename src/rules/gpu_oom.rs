@@ -149,4 +149,12 @@ mod tests {
         let a = analyze_texts(&[("job.log", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n")]);
         assert!(a.findings.iter().all(|f| f.id != "gpu-oom"));
     }
+
+    #[test]
+    fn memory_that_ran_out_on_the_way_to_a_finished_run_is_no_failure() {
+        let oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.20 GiB is free.\n";
+        let done = "Training completed. Do not forget to share your model on huggingface.co/models =)\n";
+        assert!(analyze_texts(&[("job.log", &format!("{oom}{done}"))]).findings.iter().all(|f| f.id != "gpu-oom"));
+        assert!(analyze_texts(&[("job.log", &format!("{done}{oom}"))]).findings.iter().any(|f| f.id == "gpu-oom"));
+    }
 }

@@ -57,6 +57,11 @@ fn beat(ask: Ask<'_>) -> Option<Wait> {
     if ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready", "tgi.shard_ready", "tgi.webserver", "jax.unstuck"]).iter().any(|h| h.at() > first.at()) {
         return None;
     }
+    // A model whose shards are counted behind the last beat is being read, however long that takes.
+    let last = hits.iter().map(|h| h.entry.last.at).max();
+    if ask.hits("vllm.load_progress").iter().any(|h| Some(h.entry.last.at) > last) {
+        return None;
+    }
     let count: u64 = hits.iter().map(Hit::count).sum();
     let (who, note) = match first.entry.kind.as_str() {
         "tgi.shard_wait" => (
@@ -200,6 +205,15 @@ mod tests {
         assert_eq!(a.verdict, Verdict::Stalled);
         let ready = format!("{text}2025-01-01T10:01:00.1Z  INFO shard-manager: text_generation_launcher: Shard ready in 60.1s rank=0\n");
         assert!(analyze_texts(&[("tgi.log", &ready)]).findings.iter().all(|f| f.id != "stall"));
+    }
+
+    #[test]
+    fn a_model_that_is_being_read_behind_the_beats_is_no_hang() {
+        let beat = "INFO 03-14 10:22:11 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 second. This typically happens when some processes are hanging, doing some time-consuming work (e.g. compilation, weight/kv cache quantization).\n";
+        let read = "Loading safetensors checkpoint shards:  12% Completed | 20/163 [02:11<15:37,  6.55s/it]\n";
+        let stalls = |text: &str| analyze_texts(&[("vllm.log", text)]).findings.iter().any(|f| f.id == "stall");
+        assert!(stalls(&format!("{read}{beat}")));
+        assert!(!stalls(&format!("{beat}{read}")));
     }
 
     #[test]

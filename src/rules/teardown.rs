@@ -57,6 +57,9 @@ pub const ORIGINS: &[&str] = &[
     "app.bus_error",
 ];
 
+/// A program's own words that it has done all its work.
+const FINISHED: &[&str] = &["mlperf.run_stop", "nccl_tests.done", "train.done"];
+
 /// Order of two marks where it can be known: by line within a stream, by comparable clocks across streams.
 pub fn order(a: Mark, b: Mark) -> Option<Ordering> {
     if a.stream == b.stream {
@@ -75,7 +78,7 @@ pub struct Teardown<'a> {
 impl<'a> Teardown<'a> {
     /// Collects the program's own words that its work is done, or that it still answers.
     pub fn of(ask: Ask<'a>) -> Self {
-        Self { finished: ask.any_of(&["mlperf.run_stop", "nccl_tests.done"]), alive: ask.any_of(&["mlperf.run_stop", "nccl_tests.done", "vllm.ready", "vllm.tps", "sglang.ready"]) }
+        Self { finished: ask.any_of(FINISHED), alive: ask.any_of(FINISHED).into_iter().chain(ask.any_of(&["vllm.ready", "vllm.tps", "sglang.ready"])).collect() }
     }
 
     /// Whether the record belongs to the end of a run whose work was done: a program's own word that it has finished

@@ -30,6 +30,7 @@ pub const PROOF_OF_COLLECTIVE: &[&str] = &[
     "megatron.iteration",
     "deepspeed.step",
     "train.step",
+    "train.done",
     "mlperf.progress",
     "app.collective_result",
 ];
@@ -56,6 +57,7 @@ pub const NCCL_STAGE_OVER: &[&str] = &[
     "megatron.iteration",
     "deepspeed.step",
     "train.step",
+    "train.done",
     "mlperf.progress",
 ];
 
@@ -70,6 +72,7 @@ const NCCL_NEXT: &str = "Printed before ncclCommInitRank and its warm-up all-red
 const WAIT: &str = "A front process waits for its workers. Repeats until they are up and says nothing of the cause.";
 const LOADED: &str = "Weights are loaded. Minutes before this line are normal.";
 const KV: &str = "The profiling run is done, so collectives work.";
+const DONE: &str = "The program says that all its work is done: what breaks behind this line is the noise of leaving.";
 const GRAPHS: &str = "CUDA graphs are captured, so collectives work.";
 const READY: &str = "The server answers requests.";
 const SERVING: &str = "The server produces tokens.";
@@ -107,6 +110,12 @@ pub const SHAPES: &[Shape] = &[
     line("vllm.mq_handle", "*vLLM message queue communication handle: Handle(", PARALLEL, "NCCL and custom all-reduce are set up on rank 0."),
     line("vllm.rank_assigned", "*rank {!rank:d} in world size {world:d} is assigned as DP rank {text}", PARALLEL, "All groups exist: the NCCL stage is over on this rank."),
     line("vllm.load_start", "*Starting to load model {model:w}", RUNNER, "Loads weights: the NCCL stage is over. Minutes are normal from here."),
+    line(
+        "vllm.load_progress",
+        "*Loading safetensors checkpoint shards:~{percent:d}% Completed | {done:d}/{total:d}",
+        "vllm/weight_utils.py",
+        "Weights are being read: the NCCL stage is over, and nothing hangs where the count grows.",
+    ),
     line("vllm.load_done", "*Loading weights took {seconds:f} seconds", RUNNER, LOADED),
     line("vllm.load_done", "*Loading model weights took {gb:f} GB", RUNNER, LOADED),
     line("vllm.load_done", "*Model loading took {gb:f} G{} and {seconds:f} seconds", RUNNER, LOADED),
@@ -204,6 +213,9 @@ pub const SHAPES: &[Shape] = &[
     line("train.step", "*'global_steps': {step:d}, 'eval_loss': {loss:f}", "", "Training steps are done, so collectives work."),
     line("train.step", "iter {step:d}: loss {loss:f}, time:", "litgpt", "Training steps are done, so collectives work."),
     line("train.step", "Train Epoch: {epoch:d} [{step:d}/{total:d} (", "pytorch/examples", "Training steps are done, so collectives work."),
+    line("train.done", "*'train_runtime': {seconds:f}, 'train_samples_per_second':", "transformers/trainer.py", DONE),
+    line("train.done", "*Training completed. Do not forget to share your model", "transformers/trainer.py", DONE),
+    line("train.done", "*`Trainer.fit` stopped: `max_{what}` reached", "lightning/fit_loop", DONE),
     line("mlperf.progress", "*\"key\": \"block_stop\"", "mlperf_logging", "A block of training is done, so collectives work."),
     line("mlperf.progress", "*\"key\": \"epoch_stop\"", "mlperf_logging", "An epoch is done, so collectives work."),
     line("mlperf.progress", "*\"key\": \"eval_accuracy\"", "mlperf_logging", "An evaluation is done, so collectives work."),
