@@ -38,7 +38,7 @@ const TEXTS: &[(&str, &str, bool)] = &[
     ("GPU is lost", "the GPU no longer answers", true),
     ("fallen off the bus", "the GPU no longer answers on PCIe", true),
     ("unrecoverable error", "the GPU needs a reset", true),
-    ("system not yet initialized", "the fabric manager of the NVSwitches does not run", true),
+    ("system not yet initialized", "the GPUs are not set up yet: mostly the fabric manager of the NVSwitches does not run", true),
     ("Memory access fault", "a kernel touched memory that is not mapped", false),
 ];
 
@@ -76,7 +76,7 @@ fn xids(ask: Ask<'_>) -> Vec<Fault<'_>> {
             };
             let hardware = earlier.map_or(row.is_some_and(|r| r.hardware), |(_, e)| e.hardware);
             // A torn down channel without its reason also comes from a plain kill of the program.
-            let confidence = if matches!(number, 43 | 45) && earlier.is_none() { Confidence::Possible } else { Confidence::Certain };
+            let confidence = if (matches!(number, 43 | 45) && earlier.is_none()) || foreign(ask, &hit) { Confidence::Possible } else { Confidence::Certain };
             Some(Fault { hit, meaning, hardware, confidence })
         })
         .collect();
@@ -93,6 +93,16 @@ fn xids(ask: Ask<'_>) -> Vec<Fault<'_>> {
         list.retain(|f| f.confidence != Confidence::Possible);
     }
     list
+}
+
+/// The fault's GPU is none of those that the ranks named, and its process none of theirs: another program's fault.
+fn foreign(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    let buses = super::waiting::gpu_buses(ask);
+    let all_named = ask.job.nranks.is_some_and(|n| n > 0 && buses.len() >= n as usize);
+    // A message of the library names a host in its place.
+    let bus = hit.get("device").filter(|d| d.contains(':')).and_then(super::waiting::bus_number);
+    let pid = hit.text().split_once("pid=").and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    all_named && bus.is_some_and(|b| !buses.contains_key(&b)) && pid.is_none_or(|p: u32| ask.procs().all(|(_, proc)| proc.pid != p))
 }
 
 fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
@@ -174,12 +184,18 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
     }
     let who = if ranks.is_empty() { String::new() } else { format!("{}: ", ranks_text(&ranks)) };
     let title = capital(&format!("{who}{}", first.meaning));
-    let mut finding = Finding::new("gpu-error", Severity::Error, best, title.chars().take(100).collect::<String>());
+    let severity = if strong.iter().all(|f| foreign(ask, &f.hit)) { Severity::Info } else { Severity::Error };
+    let mut finding = Finding::new("gpu-error", severity, best, title.chars().take(100).collect::<String>());
     if rocm::left_to_several_radeons(ask, &first.hit) {
         // The engine ignores this where the other rule does not speak up.
         finding.caused_by = Some("rccl-sdma-rdna");
     }
     finding.why = reason(first, best);
+    if severity == Severity::Info {
+        finding.why.push_str(
+            " No rank of this job named that GPU, and the process is none of its own: look there only if the ranks run in virtual machines or containers that number devices anew.",
+        );
+    }
     finding.hosts = hosts_of(&[first.hit]);
     finding.ranks = ranks;
     finding.evidence = std::iter::once(first.hit).chain(hits).chain(ask.hits("kernel.amdgpu_client")).map(|h| h.evidence()).take(7).collect();
@@ -234,7 +250,7 @@ fn fixes(first: &Fault<'_>) -> Vec<Fix> {
 #[cfg(test)]
 mod tests {
     use crate::analysis::analyze_texts;
-    use crate::rules::Confidence;
+    use crate::rules::{Confidence, Severity};
 
     #[test]
     fn ecc_on_one_rank_explains_the_others_timeout() {
@@ -265,6 +281,20 @@ mod tests {
         )]);
         let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
         assert!(f.title.contains("79") && !f.title.contains("45"), "{}", f.title);
+    }
+
+    #[test]
+    fn a_fault_of_another_programs_gpu_is_no_failure_of_the_job() {
+        let rank = |r: u32| {
+            format!("h1:{0}:{0} [{r}] NCCL INFO ncclCommInitRank comm 0x5{r} rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {1}1000 commId 0x7 - Init COMPLETE\n", 900 + r, r + 1)
+        };
+        let judge = |xid: &str| {
+            let a = analyze_texts(&[("run.log", &format!("{}{}", rank(0), rank(1))), ("dmesg.log", xid)]);
+            a.findings.iter().find(|f| f.id == "gpu-error").map(|f| (f.severity, f.confidence)).unwrap()
+        };
+        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=17, name=other, Contained: CE User Channel\n"), (Severity::Info, Confidence::Possible));
+        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:21:00): 94, pid=17, name=python3, Contained: CE User Channel\n").0, Severity::Error);
+        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=901, name=python3, Contained: CE User Channel\n"), (Severity::Error, Confidence::Certain));
     }
 
     #[test]
