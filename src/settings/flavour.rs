@@ -97,6 +97,7 @@ fn exports(lines: &[Line], indent: &str, out: &mut dyn Write) -> io::Result<()> 
     for line in lines {
         let note = if line.note.is_empty() { String::new() } else { format!("   # {}", one_line(&line.note)) };
         match &line.value {
+            Value::Set(value) if !shows(value) => hidden(line, value, indent, out)?,
             Value::Set(value) => writeln!(out, "{indent}export {}={}{note}", line.name, quoted(value))?,
             Value::Unset => writeln!(out, "{indent}unset {}{note}", line.name)?,
             Value::Open(rule) => comments(out, indent, &[format!("{}: {rule}", line.name)])?,
@@ -125,6 +126,7 @@ fn kubernetes(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "env:")?;
     for line in lines {
         match &line.value {
+            Value::Set(value) if !shows(value) => hidden(line, value, "  ", out)?,
             Value::Set(value) => {
                 writeln!(out, "  - name: {}", line.name)?;
                 let note = if line.note.is_empty() { String::new() } else { format!("   # {}", one_line(&line.note)) };
@@ -141,6 +143,7 @@ fn ray(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
     let mut variables = Map::new();
     for line in lines {
         match &line.value {
+            Value::Set(value) if !shows(value) => hidden(line, value, "", out)?,
             Value::Set(value) => {
                 variables.insert(line.name.clone(), Json::from(value.as_str()));
             }
@@ -159,7 +162,7 @@ fn slurm(sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "case \"$(hostname -s)\" in")?;
     for block in &sheet.blocks {
         match &block.host {
-            Some(host) => writeln!(out, "  {})", quoted(short(host)))?,
+            Some(host) => writeln!(out, "  {})", quoted(&clean(short(host))))?,
             None => writeln!(out, "  *)")?,
         }
         comments(out, "    ", &block.notes)?;
@@ -179,6 +182,15 @@ fn comments(out: &mut dyn Write, indent: &str, texts: &[String]) -> io::Result<(
         }
     }
     Ok(())
+}
+
+/// No quotes keep a terminal from obeying what stands between them.
+fn shows(value: &str) -> bool {
+    clean(value) == value
+}
+
+fn hidden(line: &Line, value: &str, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    comments(out, indent, &[format!("{}: its value holds characters that do not show and cannot stand here: {value}", line.name)])
 }
 
 /// Text of a log must not leave its comment.
@@ -213,6 +225,17 @@ mod tests {
         let mut out = Vec::new();
         write(&Sheet { blocks, ..Sheet::default() }, flavour, &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_value_that_a_terminal_would_obey_stays_in_a_comment() {
+        for flavour in [Flavour::Shell, Flavour::Slurm, Flavour::Vllm, Flavour::Docker, Flavour::K8s, Flavour::Ray] {
+            let block = Block { host: Some("n\u{7f}1".to_owned()), lines: vec![Line::set("NCCL_IB_HCA", "mlx5\u{9b}\u{8}_0", "")], ..Block::default() };
+            let mut out = Vec::new();
+            write(&Sheet { blocks: vec![block], ..Sheet::default() }, flavour, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{flavour:?}: {text:?}");
+        }
     }
 
     #[test]
