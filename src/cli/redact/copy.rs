@@ -18,8 +18,8 @@ const LONGEST: usize = 8 << 20;
 /// So much of a pipe is read before anything is written: names that stand further behind are still found in front.
 const AHEAD: usize = 32 << 20;
 
-/// A copy was written.
-pub struct Copied;
+/// A copy was written, of what could be read: what kept the rest from it.
+pub struct Copied(pub Option<String>);
 
 /// Cuts what a reader gives into parts that end with lines.
 struct Parts<R> {
@@ -28,11 +28,14 @@ struct Parts<R> {
     /// Bytes of the buffer that were handed out.
     taken: usize,
     ended: bool,
+    /// What ended it before its end, and after how many bytes.
+    failed: Option<String>,
+    bytes: usize,
 }
 
 impl<R: Read> Parts<R> {
     fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), taken: 0, ended: false }
+        Self { reader, buffer: Vec::new(), taken: 0, ended: false, failed: None, bytes: 0 }
     }
 
     /// The next part, and whether it is the last; empty at the end.
@@ -49,7 +52,14 @@ impl<R: Read> Parts<R> {
             self.buffer.resize(from + PART, 0);
             let n = input::read_up_to(&mut self.reader, &mut self.buffer[from..])?;
             self.buffer.truncate(from + n);
+            self.bytes += n;
             self.ended = n < PART;
+            // Too few bytes are the end, or all that could be read before an error.
+            if self.ended
+                && let Err(error) = input::read_up_to(&mut self.reader, &mut [0])
+            {
+                self.failed = Some(format!("could be read only up to byte {} ({error}); what came before was redacted, fetch the file again for the rest", self.bytes));
+            }
             let line = memchr::memrchr(b'\n', &self.buffer[looked..]).map(|p| looked + p + 1);
             looked = self.buffer.len();
             let long = self.buffer.len() >= LONGEST;
@@ -125,11 +135,11 @@ pub fn write(from: &Path, to: &Path, redactor: &Redactor) -> Result<Copied> {
             }
         }
     })?;
-    Ok(Copied)
+    Ok(Copied(parts.failed))
 }
 
 /// Copies a pipe, redacted, as it comes. What is named only far behind its first mention is not found in that.
-pub fn stream(from: &mut dyn Read, redactor: &mut Redactor, out: &mut dyn Write) -> io::Result<()> {
+pub fn stream(from: &mut dyn Read, redactor: &mut Redactor, out: &mut dyn Write) -> io::Result<Copied> {
     let mut head = vec![0; 64];
     let n = input::read_up_to(&mut &mut *from, &mut head)?;
     head.truncate(n);
@@ -153,7 +163,7 @@ pub fn stream(from: &mut dyn Read, redactor: &mut Redactor, out: &mut dyn Write)
             waiting.clear();
         }
         if last {
-            return Ok(());
+            return Ok(Copied(parts.failed));
         }
     }
 }

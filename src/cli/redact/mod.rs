@@ -156,9 +156,13 @@ pub fn run(args: &RedactArgs) -> Result<u8> {
 }
 
 fn pipe(mut redaction: Redaction) -> Result<u8> {
-    output::to_stdout(false, |out| copy::stream(&mut std::io::stdin().lock(), &mut redaction.redactor, out))?;
+    let mut failed = None;
+    output::to_stdout(false, |out| copy::stream(&mut std::io::stdin().lock(), &mut redaction.redactor, out).map(|copied| failed = copied.0))?;
+    if let Some(text) = &failed {
+        complain(&format!("-: {text}"));
+    }
     redaction.keep("the output is redacted")?;
-    Ok(exit::OK)
+    Ok(if failed.is_none() { exit::OK } else { exit::TROUBLE })
 }
 
 fn files(args: &RedactArgs, dir: &Path, mut redaction: Redaction) -> Result<u8> {
@@ -197,7 +201,10 @@ fn files(args: &RedactArgs, dir: &Path, mut redaction: Redaction) -> Result<u8> 
     let mut count = 0;
     for (path, result) in whole.iter().zip(done) {
         match result {
-            Ok(Copied) => count += 1,
+            Ok(Copied(failed)) => {
+                count += 1;
+                problems.extend(failed.map(|text| Problem { path: path.display().to_string(), text }));
+            }
             Err(error) => problems.push(Problem { path: path.display().to_string(), text: format!("{error:#}") }),
         }
     }
