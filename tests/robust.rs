@@ -114,3 +114,58 @@ fn events_tells_of_every_line_that_is_said_again() {
     let out = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
     assert_eq!(out.lines().count(), 5, "{out}");
 }
+
+fn ncclog(args: &[&str]) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::cargo_bin("ncclog").expect("built");
+    command.args(args);
+    command
+}
+
+#[test]
+fn a_gate_is_not_passed_by_a_job_that_ends() {
+    let start = "node1:10:11 [0] NCCL INFO NCCL version 2.27.7+cuda12.9\n";
+    ncclog(&["follow", "--until", "ready", "-"]).write_stdin(start).assert().code(3);
+    ncclog(&["follow", "-"]).write_stdin(start).assert().code(0);
+    ncclog(&["expect", "--from"]).arg("/dev/null").assert().code(2);
+}
+
+#[test]
+fn a_copy_of_a_cut_file_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = (0..100_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_string()).collect::<Vec<_>>().join("\n");
+    let packed = zstd::encode_all(text.as_bytes(), 1).expect("zstd");
+    let path = dir.path().join("rank0.log.zst");
+    std::fs::write(&path, &packed[..packed.len() / 2]).expect("writable");
+    let (path, out) = (path.display().to_string(), dir.path().join("out").display().to_string());
+    let done = ncclog(&["redact", &path, "-o", &out]).assert().code(2);
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("rank0.log.zst: could be read only up to byte"), "{said}");
+}
+
+#[test]
+fn a_pipe_without_a_writer_does_not_hold_follow_up() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    ncclog(&["follow", "-q", "--timeout", "1s"]).arg(&path).timeout(std::time::Duration::from_secs(20)).assert().code(0);
+}
+
+#[test]
+fn what_cannot_be_searched_or_read_is_told() {
+    let packed = zstd::encode_all(&vec![b'x'; 100_000][..], 1).expect("zstd");
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("rank0.log.zst");
+    std::fs::write(&path, packed).expect("writable");
+    let done = ncclog(&["--max-bytes", "1K"]).arg(&path).assert().code(2);
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("raise it for the rest") && !said.contains("fetch"), "{said}");
+    let closed = dir.path().join("closed");
+    std::fs::create_dir(&closed).expect("a folder");
+    std::fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o0)).expect("allowed");
+    // The superuser may search everything.
+    if std::fs::read_dir(&closed).is_err() {
+        let done = ncclog(&[]).arg(dir.path()).assert().code(2);
+        let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+        assert!(said.contains("closed: cannot be searched"), "{said}");
+    }
+}

@@ -39,7 +39,11 @@ pub fn run(args: &ExpectArgs) -> Result<u8> {
     if matches!(outcome.analysis.verdict, Verdict::Failed | Verdict::Stalled) {
         complain("this run was not good; run `ncclog analyze` on it first. The table below says what its logs show");
     }
-    let text = write(&expected(&outcome.analysis.job));
+    let learnt = expected(&outcome.analysis.job);
+    if learnt.is_empty() {
+        return Err(anyhow!("these logs show nothing that a run could be held to; give the logs of a good run with NCCL_DEBUG=INFO"));
+    }
+    let text = write(&learnt);
     match &args.output {
         None => output::to_stdout(false, |out| out.write_all(text.as_bytes()))?,
         Some(path) if path.exists() => {

@@ -158,6 +158,10 @@ impl Follower {
         if self.copies.get(key) == Some(&id) {
             return false;
         }
+        // To open a pipe waits for its writer, and takes it from the reader.
+        if !meta.is_file() {
+            return true;
+        }
         let Ok(file) = File::open(path) else { return true };
         let held = self.known.contains_key(&id) && self.tails.iter().any(|t| t.prints().any(|p| p.0 == id));
         let moved = held || self.known.get(&id).is_some_and(|print| print.position > 0 && print.fits(&file));

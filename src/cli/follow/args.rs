@@ -22,7 +22,7 @@ Exit codes:
   0  no finding at or above --fail-on; with --until: it is reached, and all expectations hold
   1  a finding at or above --fail-on; with --until: an error is certain, or an expectation is violated
   2  wrong usage, or an input or output failed
-  3  only with --until: --timeout ran out undecided
+  3  only with --until: undecided when --timeout ran out, the input ended or it was stopped
 
 Files are followed by name from their beginning, through rotation and truncation; files that
 appear later in a directory or a quoted pattern join in. Changes go to standard error, the
