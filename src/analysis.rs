@@ -412,7 +412,7 @@ impl<'p> Feed<'p> {
             // No worker is left that holds the stream.
             let (mut info, processes) = Arc::into_inner(row.stream)?.into_folder().finish(row.bytes);
             if row.binary && info.events == 0 {
-                info.problem = Some("is no text and holds no log line; name the log file itself".to_owned());
+                info.problem = Some("is no text and holds no log line; unpack it if it is an archive (zip, 7z, rar), or name the log file itself".to_owned());
             }
             Some((info, processes))
         };

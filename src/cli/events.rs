@@ -44,12 +44,15 @@ pub struct EventsArgs {
     pub poll: Option<Duration>,
 }
 
+const UNWRITTEN: &str = "standard output cannot be written; send it to a disk with room";
+
 /// Writes the events. A reader that went away has seen enough.
 pub fn run(args: &EventsArgs) -> Result<u8> {
     let kinds = Kinds::new(&args.kind).map_err(|e| anyhow!("--kind {e}"))?;
     let names = inputs(&args.inputs)?;
     let code = if args.follow { follow(&names, &kinds, args.poll) } else { once(&names, &kinds) };
     match code {
+        // The words around an error keep it findable.
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) => Ok(exit::OK),
         other => other,
     }
@@ -82,7 +85,7 @@ fn once(names: &[String], kinds: &Kinds) -> Result<u8> {
                     arena.reset();
                     out.clear();
                     stream.write(&buffer, &map(&buffer, &arena), span, &mut out);
-                    stdout.write_all(&out)?;
+                    stdout.write_all(&out).context(UNWRITTEN)?;
                 }
                 Err(error) => {
                     complain(&format!("{name}: could be read only up to byte {} ({error})", blocks.bytes()));
@@ -92,7 +95,7 @@ fn once(names: &[String], kinds: &Kinds) -> Result<u8> {
             }
         }
     }
-    stdout.flush()?;
+    stdout.flush().context(UNWRITTEN)?;
     Ok(if trouble { exit::TROUBLE } else { exit::OK })
 }
 
@@ -141,8 +144,7 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
             feed.read_rest();
         }
         let out = std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner).out);
-        stdout.write_all(&out)?;
-        stdout.flush().context("standard output cannot be written")?;
+        stdout.write_all(&out).and_then(|()| stdout.flush()).context(UNWRITTEN)?;
         if over {
             return Ok(exit::OK);
         }

@@ -47,7 +47,7 @@ pub fn to_stdout(color: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<(
             let _ = out.into_parts();
             Ok(())
         }
-        result => result.context("standard output cannot be written; use --output FILE on a disk with room"),
+        result => result.context("standard output cannot be written; send it to a file on a disk with room"),
     }
 }
 

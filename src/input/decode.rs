@@ -2,6 +2,9 @@
 
 use std::io::{self, BufReader, Read};
 
+/// The option that limits what a compressed input may become.
+pub const MAX_BYTES: &str = "--max-bytes";
+
 /// How a file's bytes become text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
@@ -118,7 +121,7 @@ impl<R: Read> Guard<R> {
         // The limit is no error if the text ends there.
         match self.inner.read(&mut [0])? {
             0 => Ok(0),
-            _ => Err(io::Error::other(format!("the limit of {} bytes that --max-bytes sets is reached", self.limit))),
+            _ => Err(io::Error::other(format!("the limit of {} bytes that {MAX_BYTES} sets is reached", self.limit))),
         }
     }
 }

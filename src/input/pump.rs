@@ -134,7 +134,9 @@ impl Sink {
                 }
                 Ok(None) => return self.send(Pumped::End(blocks.bytes(), whole(blocks.bytes()))),
                 Err(error) => {
-                    let text = format!("could be read only up to byte {} ({error}); what came before was analysed, fetch the file again for the rest", blocks.bytes());
+                    // The limit is the user's own, and no other copy of the file gets past it.
+                    let rest = if error.to_string().contains(super::decode::MAX_BYTES) { "raise it for the rest" } else { "fetch the file again for the rest" };
+                    let text = format!("could be read only up to byte {} ({error}); what came before was analysed, {rest}", blocks.bytes());
                     return self.send(Pumped::End(blocks.bytes(), Some(text)));
                 }
             }

@@ -52,7 +52,11 @@ pub fn resolve(inputs: &[String]) -> Resolved {
             continue;
         }
         match expand(Path::new(input)) {
-            Ok(found) => files.extend(found),
+            Ok((found, closed)) => {
+                files.extend(found);
+                let text = |error| format!("cannot be searched ({error}); what is in it was left out, check that you may read it");
+                out.problems.extend(closed.into_iter().map(|(path, error)| Problem { path: path.display().to_string(), text: text(error) }));
+            }
             Err(text) => out.problems.push(Problem { path: input.clone(), text }),
         }
     }
@@ -63,19 +67,22 @@ pub fn resolve(inputs: &[String]) -> Resolved {
     out
 }
 
-fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
+/// Files, and directories that could not be searched.
+type Searched = (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>);
+
+fn expand(path: &Path) -> Result<Searched, String> {
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
-            let mut found = Vec::new();
-            walk(path, &mut found, 0);
-            if found.is_empty() {
+            let mut searched = Searched::default();
+            walk(path, &mut searched, 0);
+            if searched.0.is_empty() && searched.1.is_empty() {
                 return Err("the directory holds no log files; name the files, or a directory that holds them".to_owned());
             }
-            Ok(found)
+            Ok(searched)
         }
-        Ok(_) => Ok(vec![path.to_owned()]),
+        Ok(_) => Ok((vec![path.to_owned()], Vec::new())),
         Err(error) => match glob(path) {
-            Some(found) if !found.is_empty() => Ok(found),
+            Some(found) if !found.is_empty() => Ok((found, Vec::new())),
             Some(_) => Err("the pattern matches no file; check the folder and the quotes".to_owned()),
             None if error.kind() == std::io::ErrorKind::NotFound => Err("no such file; check the path".to_owned()),
             None => Err(format!("cannot be opened ({error}); check its permissions")),
@@ -88,18 +95,21 @@ fn glob(path: &Path) -> Option<Vec<PathBuf>> {
     Some(glob::glob(pattern).ok()?.filter_map(Result::ok).filter(|p| p.is_file()).collect())
 }
 
-fn walk(dir: &Path, found: &mut Vec<PathBuf>, depth: usize) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
+fn walk(dir: &Path, out: &mut Searched, depth: usize) {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => return out.1.push((dir.to_owned(), error)),
+    };
     for path in entries.filter_map(Result::ok).map(|e| e.path()) {
         if !may_be_log(&path) {
             continue;
         }
         if path.is_dir() && !path.is_symlink() {
             if depth < MAX_DEPTH {
-                walk(&path, found, depth + 1);
+                walk(&path, out, depth + 1);
             }
         } else if path.is_file() {
-            found.push(path);
+            out.0.push(path);
         }
     }
 }
