@@ -42,10 +42,13 @@ pub(super) fn touch<'p, 'a>(late: &mut Vec<((usize, usize), Said<'p, 'a>)>, whic
 /// ((source, address of the communicator), process, communicator)
 pub(super) type Caller = ((u32, u64), usize, usize);
 
+/// Callers that are told apart without a search: some ranks in one stream, a few communicators each.
+const CALLERS: usize = 32;
+
 /// Where the calls of a stretch went; other events may open or end communicators.
 #[derive(Default)]
 pub(super) struct Lately {
-    places: [Option<Caller>; 8],
+    places: [Option<Caller>; CALLERS],
     used: bool,
 }
 
@@ -54,12 +57,12 @@ impl Lately {
     pub fn place(&mut self, call: &Call) -> &mut Option<Caller> {
         self.used = true;
         let mixed = (call.call.comm ^ u64::from(call.source) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &mut self.places[(mixed >> 61) as usize]
+        &mut self.places[(mixed >> (u64::BITS - CALLERS.ilog2())) as usize]
     }
 
     pub fn forget(&mut self) {
         if std::mem::take(&mut self.used) {
-            self.places = [None; 8];
+            self.places = [None; CALLERS];
         }
     }
 }

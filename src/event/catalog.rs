@@ -6,7 +6,7 @@ use super::shape::{Scope, Shape};
 use super::tables::TABLES;
 use ahash::AHashMap;
 use aho_corasick::AhoCorasick;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// Room for shapes in the dispatcher's mark of what it has tried.
 const MAX_SHAPES: usize = 4096;
@@ -22,15 +22,20 @@ pub struct Catalog {
     any: Anchors,
 }
 
+/// Literals with their shapes. The automaton is made when the first message asks: it takes milliseconds, and many logs
+/// need but one.
 struct Anchors {
-    automaton: AhoCorasick,
-    shapes: Vec<u16>,
+    list: Vec<(Vec<u8>, u16)>,
+    automaton: OnceLock<AhoCorasick>,
 }
 
 impl Anchors {
     fn new(list: Vec<(Vec<u8>, u16)>) -> Self {
-        let automaton = AhoCorasick::new(list.iter().map(|(a, _)| a.as_slice())).expect("anchors are short literals");
-        Self { automaton, shapes: list.into_iter().map(|(_, s)| s).collect() }
+        Self { list, automaton: OnceLock::new() }
+    }
+
+    fn automaton(&self) -> &AhoCorasick {
+        self.automaton.get_or_init(|| AhoCorasick::new(self.list.iter().map(|(anchor, _)| anchor)).expect("anchors are short literals"))
     }
 }
 
@@ -100,8 +105,8 @@ impl Catalog {
 fn candidates(anchors: &Anchors, msg: &[u8], consider: &mut impl FnMut(u16)) {
     // A shape is tried once a message, however often its anchor occurs.
     let mut seen = [0u64; MAX_SHAPES / 64];
-    for found in anchors.automaton.find_overlapping_iter(msg) {
-        let index = anchors.shapes[found.pattern().as_usize()];
+    for found in anchors.automaton().find_overlapping_iter(msg) {
+        let index = anchors.list[found.pattern().as_usize()].1;
         let (word, bit) = (usize::from(index) / 64, 1 << (index % 64));
         if seen[word] & bit == 0 {
             seen[word] |= bit;
