@@ -1,6 +1,7 @@
 //! Digests among the inputs: reads them, and joins them with what was folded here.
 
-use super::{Options, Problem, Progress, fold_all};
+use super::feed::fold_all;
+use super::{Options, Problem, Progress};
 use crate::digest::{Digest, Part, disk, union};
 use crate::input::{self, Source};
 use crate::job::Job;
