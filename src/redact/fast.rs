@@ -16,16 +16,16 @@ fn behind_host(text: &[u8]) -> Option<()> {
         return None;
     }
     let text = hex(text[name..].strip_prefix(b": opCount ")?)?;
-    let text = hex(text.strip_prefix(b" sendbuff 0x")?)?;
-    let text = hex(text.strip_prefix(b" recvbuff 0x")?)?;
-    let text = text.strip_prefix(b" acc 0x").map_or(Some(text), hex)?;
+    let text = pointer(text.strip_prefix(b" sendbuff ")?)?;
+    let text = pointer(text.strip_prefix(b" recvbuff ")?)?;
+    let text = text.strip_prefix(b" acc ").map_or(Some(text), pointer)?;
     let text = decimal(text.strip_prefix(b" count ")?)?;
     let text = decimal(text.strip_prefix(b" datatype ")?)?;
     let text = decimal(text.strip_prefix(b" op ")?)?;
     let text = decimal(text.strip_prefix(b" root ")?)?;
     let text = hex(text.strip_prefix(b" comm 0x")?)?;
     let text = decimal(text.strip_prefix(b" [nranks=")?)?;
-    let text = hex(text.strip_prefix(b"] stream 0x")?)?;
+    let text = pointer(text.strip_prefix(b"] stream ")?)?;
     let text = match text.strip_prefix(b" task ") {
         Some(rest) => decimal(decimal(rest)?.strip_prefix(b" globalrank ")?)?,
         None => text,
@@ -36,6 +36,10 @@ fn behind_host(text: &[u8]) -> Option<()> {
 fn decimal(text: &[u8]) -> Option<&[u8]> {
     let len = text.iter().take(20).take_while(|b| b.is_ascii_digit()).count();
     (len > 0).then(|| &text[len..])
+}
+
+fn pointer(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"(nil)").or_else(|| hex(text.strip_prefix(b"0x")?))
 }
 
 fn hex(text: &[u8]) -> Option<&[u8]> {
@@ -53,6 +57,9 @@ mod tests {
     fn only_a_whole_call_passes() {
         assert!(call(LINE.as_bytes(), b"gpu01"));
         assert!(!call(LINE.as_bytes(), b"gpu02"));
+        let rccl = LINE.replace(" count", " acc (nil) count").replace("stream 0x5f", "stream (nil) task 0 globalrank 1");
+        assert!(call(rccl.as_bytes(), b"gpu01"));
+        assert!(!call(rccl.replace("(nil) task", "(nil)gpu02 task").as_bytes(), b"gpu01"));
         for end in 5..LINE.len() {
             // A number may be shorter and still be one; anything else is torn.
             let whole = LINE[..end].contains("stream 0x5");

@@ -1,5 +1,6 @@
 //! Collective and point-to-point calls. Source: `src/enqueue.cc`, `%s: opCount %lx sendbuff %p recvbuff %p count %zi
-//! datatype %d op %d root %d comm %p [nranks=%d] stream %p`, NCCL 2.5.6 … 2.32, RCCL all (with a tail ` task N globalrank N`).
+//! datatype %d op %d root %d comm %p [nranks=%d] stream %p`, NCCL 2.5.6 … 2.32, RCCL all (with a tail ` task N globalrank N`;
+//! ROCm 7 has ` acc %p` in front of the count).
 //! Needs subsystem COLL.
 
 mod quick;
@@ -117,8 +118,10 @@ fn pointer(input: &[u8]) -> IResult<&[u8], u64, ()> {
 
 fn full(msg: &[u8]) -> IResult<&[u8], Collective, ()> {
     let (rest, name) = take_while1(|b: u8| b.is_ascii_alphanumeric() || b == b'_').parse(msg)?;
-    let (rest, (_, _, _, _, _, _, _, count)) =
-        (tag(&b": opCount "[..]), hex, tag(&b" sendbuff "[..]), pointer, tag(&b" recvbuff "[..]), pointer, tag(&b" count "[..]), long).parse(rest)?;
+    let (rest, _) = (tag(&b": opCount "[..]), hex, tag(&b" sendbuff "[..]), pointer, tag(&b" recvbuff "[..]), pointer).parse(rest)?;
+    // RCCL of ROCm 7: the buffer of a fused addition.
+    let (rest, _) = nom::combinator::opt((tag(&b" acc "[..]), pointer)).parse(rest)?;
+    let (rest, (_, count)) = (tag(&b" count "[..]), long).parse(rest)?;
     let (rest, (_, datatype, _, op, _, root, _, comm)) =
         (tag(&b" datatype "[..]), byte, tag(&b" op "[..]), byte, tag(&b" root "[..]), int, tag(&b" comm "[..]), pointer).parse(rest)?;
     // A record that ends right behind the communicator was cut: the pointer may be half of one.
@@ -135,6 +138,8 @@ mod tests {
         let line = b"AllReduce: opCount 1f sendbuff 0x7f00 recvbuff (nil) count 1048576 datatype 7 op 0 root -1 comm 0x55aa [nranks=8] stream 0x1";
         let call = parse_collective(line).unwrap();
         assert_eq!(call, Collective { function: Function::AllReduce, count: 1_048_576, datatype: 7, op: 0, root: -1, comm: 0x55aa });
+        let rccl = b"AllReduce: opCount 5 sendbuff 0x7a1b recvbuff 0x7a1b acc (nil) count 1 datatype 7 op 0 root 0 comm 0x3ab1 [nranks=2] stream (nil) task 0 globalrank 1";
+        assert_eq!(parse_collective(rccl).map(|c| (c.count, c.comm)), Some((1, 0x3ab1)));
         assert_eq!(parse_collective(&line[..90]), None);
         assert_eq!(parse_collective(b"AllReduce: opCount"), None);
         assert_eq!(parse_collective(b"Using network IB"), None);

@@ -85,6 +85,10 @@ fn buffers(rest: &[u8], at: usize) -> Option<usize> {
     }
     let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
     let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
+    let at = match text(rest, at, b" acc ") {
+        Some(at) => pointer(rest, at)?,
+        None => at,
+    };
     text(rest, at, b" count ")
 }
 
@@ -255,6 +259,11 @@ fn tail(rest: &[u8]) -> Option<Tail<'_>> {
         let at = text(rest, at, b"0x").unwrap_or(at);
         at + hex(&rest[at..])?
     };
+    // RCCL goes on.
+    let at = match text(rest, at, b" task ") {
+        Some(task) => number(text(rest, number(task)?.1, b" globalrank ")?)?.1,
+        None => at,
+    };
     if !matches!(rest.get(at), None | Some(b'\n')) {
         return None;
     }
@@ -279,10 +288,11 @@ mod tests {
         fn the_quick_reader_equals_the_grammar(
             name in prop_oneof![Just("AllReduce"), Just("ReduceScatter"), Just("Send"), Just("AlltoAll"), Just("PutSignal"), Just("x y")],
             numbers in proptest::array::uniform4(any::<u64>()), shorter in proptest::array::uniform4(0u32..64), root in any::<i32>(), cut in 0usize..240, junk in "[ -~]{0,3}",
-            sep in prop_oneof![9 => Just("\n"), 1 => Just(""), 1 => Just(" task 0 globalrank 1\n")],
+            acc in prop_oneof![Just(""), Just(" acc (nil)"), Just(" acc 0x7f00")],
+            sep in prop_oneof![9 => Just("\n"), 1 => Just(""), 3 => Just(" task 0 globalrank 1\n"), 1 => Just(" task 0\n")],
         ) {
             let [op, a, count, comm] = std::array::from_fn(|i| numbers[i] >> shorter[i]);
-            let line = format!("{name}: opCount {op:x} sendbuff {a:#x} recvbuff (nil) count {count} datatype {} op {} root {root} comm {comm:#x} [nranks=8] stream 0x1{sep}", count % 300, op % 9);
+            let line = format!("{name}: opCount {op:x} sendbuff {a:#x} recvbuff (nil){acc} count {count} datatype {} op {} root {root} comm {comm:#x} [nranks=8] stream 0x1{sep}", count % 300, op % 9);
             let mut bytes = line.into_bytes();
             if cut < bytes.len() {
                 bytes.splice(cut..cut, junk.bytes());
@@ -350,6 +360,9 @@ mod tests {
         let line = b"AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f11 count 1048576 datatype 7 op 0 root -1 comm 0x55aa [nranks=8] stream 0x1\nnext";
         let (call, len) = quick_collective(line, 0, &mut Tails::default()).unwrap();
         assert_eq!((call.root, call.comm, &line[len..]), (-1, 0x55aa, &b"\nnext"[..]));
+        let rccl = b"AllReduce: opCount 5 sendbuff 0x7a1bf0a00600 recvbuff 0x7a1bf0a00600 acc (nil) count 1 datatype 7 op 0 root 0 comm 0x3ab1b680 [nranks=2] stream (nil) task 0 globalrank 1\n";
+        let (call, len) = quick_collective(rccl, 0, &mut Tails::default()).unwrap();
+        assert_eq!((call.comm, len), (0x3ab1_b680, rccl.len() - 1));
         assert_eq!(quick_collective(&line[..60], 0, &mut Tails::default()), None);
     }
 }
