@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares ncclog with the plain tools that read the same bytes: wall time, CPU time, peak memory.
 #
-# usage: benches/compare.sh [--mb MB] [--files N] [--mix coll|init|interleaved|small] [--runs N] [--keep DIR]
+# usage: benches/compare.sh [--mb MB] [--files N] [--mix coll|rccl|init|interleaved|small] [--runs N] [--keep DIR]
 #
 # Generates the logs once, reads them once so that all tools find them in the page cache, then runs every tool in turn,
 # several rounds, and prints medians. Needs bash and python3; without ripgrep its rows are left out.

@@ -13,10 +13,11 @@ use std::thread;
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo bench --bench genlog -- --out DIR [--mix coll|init|interleaved|small] [--files N] [--mb MB]
+usage: cargo bench --bench genlog -- --out DIR [--mix coll|rccl|init|interleaved|small] [--files N] [--mb MB]
                                      [--seed N] [--diverge RANK:N]
 
   coll         one file a rank: start-up, then collectives of three communicators (default)
+  rccl         as coll, with calls as RCCL of ROCm 7 prints them
   init         one file a rank: start-up of communicators only, NET and GRAPH lines included
   interleaved  one file of N x MB that all N ranks share line by line
   small        as coll, but 4096 files of 0.2 MB
@@ -64,7 +65,7 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Option<Options>, St
         let bad = || format!("{name}: cannot read {value}");
         match name.as_str() {
             "--out" => options.out = PathBuf::from(&value),
-            "--mix" if ["coll", "init", "interleaved", "small"].contains(&value.as_str()) => options.mix.clone_from(&value),
+            "--mix" if ["coll", "rccl", "init", "interleaved", "small"].contains(&value.as_str()) => options.mix.clone_from(&value),
             "--files" => options.files = Some(value.parse().ok().filter(|n| *n > 0).ok_or_else(bad)?),
             "--mb" => options.mb = Some(value.parse().ok().filter(|mb| *mb > 0.0).ok_or_else(bad)?),
             "--seed" => options.seed = value.parse().map_err(|_| bad())?,
@@ -82,7 +83,7 @@ fn run(options: &Options) -> io::Result<()> {
     let small = options.mix == "small";
     let ranks = options.files.unwrap_or(if small { 4096 } else { 8 });
     let bytes = (options.mb.unwrap_or(if small { 0.2 } else { 250.0 }) * 1e6) as u64;
-    let corpus = Corpus { ranks, seed: options.seed, diverge: options.diverge };
+    let corpus = Corpus { ranks, seed: options.seed, diverge: options.diverge, rccl: options.mix == "rccl" };
     std::fs::create_dir_all(&options.out)?;
     let start = Instant::now();
     let total = if options.mix == "interleaved" {

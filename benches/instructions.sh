@@ -32,7 +32,7 @@ count() { # name, genlog arguments
   sed -n 's/.*Collected : //p' "$work/$name.err"
 }
 
-for row in "coll --mix coll --files 2 --mb 10" "init --mix init --files 2 --mb 10" "interleaved --mix interleaved --files 8 --mb 2.5" "small --mix small --files 100 --mb 0.2"; do
+for row in "coll --mix coll --files 2 --mb 10" "rccl --mix rccl --files 2 --mb 10" "init --mix init --files 2 --mb 10" "interleaved --mix interleaved --files 8 --mb 2.5" "small --mix small --files 100 --mb 0.2"; do
   read -r name arguments <<<"$row"
   # shellcheck disable=SC2086 # the arguments are words
   now=$(count "$name" $arguments)

@@ -42,7 +42,7 @@ fn main() {
 
 /// The logs to measure on, each about `bytes` long.
 fn logs(bytes: u64) -> Vec<(&'static str, Vec<u8>)> {
-    let corpus = Corpus { ranks: 8, seed: 1, diverge: None };
+    let corpus = Corpus { ranks: 8, seed: 1, diverge: None, rccl: false };
     let write = |content: Content<'_>| {
         let mut log = Vec::new();
         corpus.rank(1, content, &mut log).expect("memory takes every write");

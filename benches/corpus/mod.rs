@@ -23,6 +23,8 @@ pub struct Corpus {
     pub seed: u64,
     /// The rank that issues another operation as its n-th (counted from 1, over all its communicators).
     pub diverge: Option<(u32, u64)>,
+    /// Calls as RCCL of ROCm 7 prints them.
+    pub rccl: bool,
 }
 
 /// Which lines a log is made of.
@@ -67,6 +69,8 @@ struct Writer {
     tails: Vec<Vec<u8>>,
     issued: u64,
     diverge_at: Option<u64>,
+    /// What RCCL prints behind the buffers.
+    third: &'static [u8],
 }
 
 impl Corpus {
@@ -144,9 +148,11 @@ impl Writer {
     fn new(corpus: &Corpus, rank: u32) -> Self {
         let groups = groups(corpus, rank);
         let setup = Setup::new(corpus, rank);
-        let tails = groups.iter().map(|g| format!(" comm 0x{:x} [nranks={}] stream 0x{:x}\n", g.comm, g.members.len(), g.stream).into_bytes()).collect();
+        let end = if corpus.rccl { format!(" task 0 globalrank {rank}") } else { String::new() };
+        let tails = groups.iter().map(|g| format!(" comm 0x{:x} [nranks={}] stream 0x{:x}{end}\n", g.comm, g.members.len(), g.stream).into_bytes()).collect();
         let diverge_at = corpus.diverge.filter(|d| d.0 == rank).map(|d| d.1);
-        Self { header: setup.header(0).into_bytes(), setup, groups, tails, issued: 0, diverge_at }
+        let third: &[u8] = if corpus.rccl { b" acc (nil)" } else { b"" };
+        Self { header: setup.header(0).into_bytes(), setup, groups, tails, third, issued: 0, diverge_at }
     }
 
     fn start_up(&mut self, out: &mut Vec<u8>) {
@@ -165,7 +171,7 @@ impl Writer {
         let index = operation.group.min(self.groups.len() - 1);
         let group = &mut self.groups[index];
         let odd = self.diverge_at == Some(self.issued);
-        operation.render(odd, &self.header, group.issued, group.buffers, &self.tails[index], out);
+        operation.render(odd, &self.header, group.issued, (group.buffers, self.third), &self.tails[index], out);
         group.issued += 1;
     }
 

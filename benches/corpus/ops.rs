@@ -66,7 +66,7 @@ impl Operation {
     }
 
     /// Appends the record as the `count`-th operation of its communicator.
-    pub fn render(&self, odd: bool, header: &[u8], count: u64, base: u64, tail: &[u8], out: &mut Vec<u8>) {
+    pub fn render(&self, odd: bool, header: &[u8], count: u64, (base, third): (u64, &[u8]), tail: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(header);
         out.extend_from_slice(if odd { self.other } else { self.function });
         out.extend_from_slice(b": opCount ");
@@ -75,6 +75,7 @@ impl Operation {
         hex(base.wrapping_add(self.offset), out);
         out.extend_from_slice(b" recvbuff 0x7");
         hex(base.wrapping_add(self.offset + 0x100_0000), out);
+        out.extend_from_slice(third);
         out.extend_from_slice(&self.middle);
         out.extend_from_slice(tail);
     }

@@ -65,8 +65,8 @@ fn word(text: &[u8]) -> Option<u64> {
     text.first_chunk().map(|w| u64::from_le_bytes(*w))
 }
 
-/// Length of ` sendbuff 0x7f63f0ae6000 recvbuff 0x7f63f1ae6000 count `.
-const USUAL: usize = 55;
+/// Length of ` sendbuff 0x7f63f0ae6000 recvbuff 0x7f63f1ae6000`.
+const USUAL: usize = 48;
 
 /// Where the count begins: behind both buffers, which begin at `at`. Nobody asks for their addresses.
 #[inline(always)]
@@ -75,21 +75,21 @@ fn buffers(rest: &[u8], at: usize) -> Option<usize> {
     if let Some(usual) = rest.get(at..)?.first_chunk::<USUAL>()
         && usual[..12] == *b" sendbuff 0x"
         && usual[24..36] == *b" recvbuff 0x"
-        && usual[48..] == *b" count "
     {
         let part = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| usual[at + i]));
         let ends = u64::from_le_bytes(std::array::from_fn(|i| usual[if i < 4 { 20 + i } else { 40 + i }]));
         if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS {
-            return Some(at + USUAL);
+            return text(rest, at + USUAL, b" count ").or_else(|| third(rest, at + USUAL));
         }
     }
     let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
     let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
-    let at = match text(rest, at, b" acc ") {
-        Some(at) => pointer(rest, at)?,
-        None => at,
-    };
-    text(rest, at, b" count ")
+    text(rest, at, b" count ").or_else(|| third(rest, at))
+}
+
+/// [`buffers`] from RCCL's third one on.
+fn third(rest: &[u8], at: usize) -> Option<usize> {
+    text(rest, pointer(rest, text(rest, at, b" acc ")?)?, b" count ")
 }
 
 /// Where a pointer that begins at `at` ends.
