@@ -405,13 +405,31 @@ fn explanations_speak_chinese_where_asked_or_by_locale() {
 }
 
 #[test]
-fn a_report_says_in_chinese_what_each_cause_is() {
+fn reports_for_people_speak_chinese_and_those_for_programs_english() {
     let folder = root().join("fixtures/tcp-container-without-infiniband");
-    let english = out(&run(ncclog().env("LC_ALL", "C").arg(&folder)));
-    let chinese = out(&run(ncclog().arg(&folder).args(["--lang", "zh"])));
-    assert!(chinese.contains("中文： 节点之间走 TCP 而不是 RDMA 交换数据。\n   详解： `ncclog explain tcp-fallback --lang zh`\n"), "{chinese}");
-    let without: Vec<&str> = chinese.lines().filter(|l| !l.contains("中文： ") && !l.contains("详解： ")).collect();
-    assert_eq!(without, english.lines().collect::<Vec<_>>(), "everything else stays as it is");
-    let json = |lang: &str| out(&run(ncclog().arg(&folder).args(["--format", "json", "--lang", lang])));
-    assert_eq!(json("zh"), json("en"));
+    let report = |arguments: &[&str]| out(&run(ncclog().env("LC_ALL", "zh_CN.UTF-8").arg(&folder).args(arguments)));
+    let text = report(&[]);
+    assert!(text.starts_with("降级：2 个节点之间的数据走的是 TCP（eth0）：NCCL_IB_HCA=mlx5 匹配不到任何 HCA\n证据： "), "{text}");
+    for words in ["结论：1 个警告\n", "[警告，确定] tcp-fallback: ", "详解： `ncclog explain tcp-fallback --lang zh`\n", "rdma link show   # 每个 HCA 及其状态和接口", "到达的阶段"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(report(&["--format", "markdown"]).contains("### 结论"));
+    let html = report(&["--format", "html"]);
+    assert!(html.contains("<html lang=\"zh-Hans\">") && html.contains("<h2>结论</h2>"), "{html}");
+    for format in ["json", "github", "sarif", "junit"] {
+        let english = out(&run(ncclog().env("LC_ALL", "C").arg(&folder).args(["--format", format])));
+        assert_eq!(report(&["--format", format, "--lang", "zh"]), english, "{format} is for programs");
+    }
+}
+
+#[test]
+fn a_bug_form_is_english_unless_chinese_is_asked_for() {
+    let folder = root().join("fixtures/tcp-container-without-infiniband");
+    let form = |locale: &str, more: &[&str]| {
+        let form = out(&run(ncclog().env("LC_ALL", locale).arg(&folder).args(["--for", "nccl-issue"]).args(more)));
+        form.contains("匹配不到任何 HCA")
+    };
+    assert!(!form("zh_CN.UTF-8", &[]), "those who read it may not know Chinese");
+    assert!(form("C", &["--lang", "zh"]));
 }

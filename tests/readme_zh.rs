@@ -1,8 +1,9 @@
-//! The Chinese README says the same as the English one: the same commands, output, links and numbers.
-//! `UPDATE_README=1 cargo test --test readme_zh` copies the output of the commands.
+//! The Chinese README says the same as the English one: the same commands, links and numbers, and what the commands print
+//! in Chinese. `UPDATE_README=1 cargo test --test readme_zh` writes the output anew.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const BEGIN: &str = "<!-- output:begin -->\n";
 const END: &str = "<!-- output:end -->";
@@ -81,13 +82,20 @@ fn both_show_the_same_commands_links_and_numbers() {
 }
 
 #[test]
-fn both_show_the_same_output() {
+fn both_show_the_output_of_the_same_commands() {
     let (english, chinese) = (read("README.md"), read("README.zh.md"));
     let (output, (before, own, after)) = (parts(&english).1, parts(&chinese));
+    let mut expected = "```console\n".to_owned();
+    for call in output.lines().filter_map(|l| l.strip_prefix("$ ncclog ")) {
+        let arguments = call.split_whitespace().chain(["--lang", "zh"]);
+        let result = Command::new(env!("CARGO_BIN_EXE_ncclog")).current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("the binary runs");
+        expected += &format!("$ ncclog {call} --lang zh\n{}", String::from_utf8(result.stdout).expect("UTF-8"));
+    }
+    expected += "```\n";
     if std::env::var_os("UPDATE_README").is_some() {
-        let page = format!("{before}{BEGIN}{output}{END}{after}");
+        let page = format!("{before}{BEGIN}{expected}{END}{after}");
         fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.zh.md"), page).expect("the page is ours");
     } else {
-        assert!(own == output, "run: UPDATE_README=1 cargo test --test readme_zh");
+        assert!(own == expected, "run: UPDATE_README=1 cargo test --test readme_zh");
     }
 }

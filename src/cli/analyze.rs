@@ -5,6 +5,7 @@ use super::output::{self, report_options};
 use super::progress::Bar;
 use super::{complain, exit, expectations, nearest};
 use crate::analysis::{Options, Outcome, Problem, analyze};
+use crate::lang::{Lang, translate};
 use crate::report::{self, Context, Format, FromFiles};
 use crate::rules;
 use anyhow::{Result, anyhow, bail};
@@ -42,14 +43,16 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
         output::check_not_input(path, analysis.job.streams.iter().filter(|s| s.from.is_empty()).map(|s| s.path.as_str()))?;
     }
     let redacted = redaction.map(|r| r.report(&mut analysis)).transpose()?;
+    let lang = lang(args, format);
+    translate(lang, &mut analysis);
     let around = redacted.as_ref().map(|r| r.context(&analysis));
     let files: &dyn Context = around.as_ref().map_or(&FromFiles, |c| c);
     let context = context.then_some(files);
     if let Some(path) = target {
-        let options = options(args, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
+        let options = options(args, lang, context, report_options(args.width, false, args.quiet, color == ColorChoice::Always));
         output::to_file(path, |out| report::write(format, &analysis, out, &options))?;
     } else {
-        let options = options(args, context, report_options(args.width, true, args.quiet, output::use_color(color)));
+        let options = options(args, lang, context, report_options(args.width, true, args.quiet, output::use_color(color)));
         output::to_stdout(options.color, |out| report::write(format, &analysis, out, &options))?;
     }
     let status = exit::status(&analysis.findings, !problems.is_empty(), args.fail_on);
@@ -77,9 +80,19 @@ fn format(args: &AnalyzeArgs) -> Result<Format> {
     }
 }
 
+/// The language of a report that people read. Programs get English, and so do those who read a project's bug form, unless
+/// it was asked for by name.
+fn lang(args: &AnalyzeArgs, format: Format) -> Lang {
+    match format {
+        Format::Text | Format::Markdown | Format::Html if args.template.is_none() => args.lang.get(),
+        Format::Markdown => args.lang.lang.unwrap_or_default(),
+        _ => Lang::En,
+    }
+}
+
 /// What only `analyze` asks of a report.
-fn options<'a>(args: &AnalyzeArgs, context: Option<&'a dyn Context>, plain: report::Options<'a>) -> report::Options<'a> {
-    report::Options { tree: args.tree, template: args.template, context, lang: args.lang.get(), ..plain }
+fn options<'a>(args: &AnalyzeArgs, lang: Lang, context: Option<&'a dyn Context>, plain: report::Options<'a>) -> report::Options<'a> {
+    report::Options { tree: args.tree, template: args.template, context, lang, ..plain }
 }
 
 /// One line for an input that failed. What looks like a mistyped subcommand is told so: bare words are files here.

@@ -271,7 +271,7 @@ impl ConfigArgs {
 /// `--lang`, the same everywhere.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LangArg {
-    /// Language of explanations: en, zh (Simplified Chinese); else that of LC_ALL, LC_MESSAGES or LANG
+    /// Language for people: en, zh (Simplified Chinese); else that of LC_ALL, LC_MESSAGES or LANG. Programs get English
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     pub lang: Option<Lang>,
 }

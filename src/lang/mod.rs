@@ -1,12 +1,21 @@
 //! The language of explanations: English, or Simplified Chinese for what has been translated. Names, numbers and
 //! commands are the same in both; tests hold them to it.
 
+mod catalogue;
+#[cfg(test)]
+mod coverage;
+mod findings;
+mod pattern;
 mod tree;
 mod zh;
 
+pub use catalogue::REMARK;
+pub use findings::translate;
 pub use tree::{Words, tree, words};
 
+use catalogue::Catalogue;
 use clap::ValueEnum;
+use std::borrow::Cow;
 
 /// A language.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -27,6 +36,30 @@ impl Lang {
     fn of(values: impl IntoIterator<Item = String>) -> Self {
         let first = values.into_iter().find(|v| !v.is_empty());
         if first.is_some_and(|v| v.get(..2).is_some_and(|l| l.eq_ignore_ascii_case("zh"))) { Self::Zh } else { Self::En }
+    }
+}
+
+/// A word or a line of a report in `lang`; English where it is not translated.
+pub fn word(lang: Lang, english: &str) -> Cow<'_, str> {
+    thread_local! { static WORDS: Catalogue = Catalogue::new(&[zh::WORDS]); }
+    if lang == Lang::En {
+        return Cow::Borrowed(english);
+    }
+    // A label is its word with a colon.
+    let label = || Some(WORDS.with(|w| w.text(english.strip_suffix(':')?))? + "：");
+    label().or_else(|| WORDS.with(|w| w.text(english))).map_or(Cow::Borrowed(english), Cow::Owned)
+}
+
+/// The value of a fact about the job; names are the same in every language.
+pub fn fact<'a>(lang: Lang, name: &str, value: &'a str) -> Cow<'a, str> {
+    if matches!(name, "Job" | "Inputs") { word(lang, value) } else { Cow::Borrowed(value) }
+}
+
+/// A word as the label of what follows it in the line.
+pub fn label(lang: Lang, english: &str) -> String {
+    match lang {
+        Lang::En => format!("{english}: "),
+        Lang::Zh => format!("{}：", word(lang, english)),
     }
 }
 

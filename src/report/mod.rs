@@ -20,7 +20,7 @@ pub(crate) use markdown::escape;
 pub use markdown::{MAX_CHARACTERS, Template};
 pub use ranges::ranges;
 pub use text::{tree, wrap};
-pub use words::{plural, stage, verdict};
+pub use words::{is_sentence, plural, stage, verdict};
 
 use crate::lang::Lang;
 use crate::rules::Analysis;
@@ -75,7 +75,7 @@ pub struct Options<'a> {
     pub tree: bool,
     /// Markdown only: fill this project's bug form.
     pub template: Option<Template>,
-    /// Text only: explain each finding in this language, too.
+    /// Of headings and labels, for people; findings are as [`translate`](crate::lang::translate) left them.
     pub lang: Lang,
     /// HTML only: read the lines around the evidence from the files. Only for analyses whose files the user named:
     /// in a foreign one a path may point anywhere.

@@ -1,6 +1,7 @@
 //! The words that all formats for people share.
 
 use crate::event::Stage;
+use crate::lang::REMARK;
 use crate::rules::{Analysis, Verdict};
 
 /// A stage in words. Up to 2.22 the ranks had met before `Init START`; since 2.23.4 they meet after it, so that a
@@ -70,6 +71,11 @@ fn default_title(verdict: Verdict) -> &'static str {
         Verdict::Stalled => "The job waits, and no known cause fits these logs",
         Verdict::Inconclusive => "These logs do not hold enough evidence",
     }
+}
+
+/// Whether a check is a sentence; anything else is a command.
+pub fn is_sentence(text: &str) -> bool {
+    text.ends_with(['.', '!', ')', '。', '！', '）']) && !text.contains(REMARK)
 }
 
 /// `1 rank`, `2 ranks`.

@@ -2,8 +2,9 @@
 
 use super::super::context::Context;
 use super::super::view::{confidence, severity, terms};
-use super::super::{Options, heads, plural, ranges};
+use super::super::{Options, heads, is_sentence, plural, ranges};
 use super::{prose, t};
+use crate::lang::{Lang, label, word};
 use crate::rules::{Analysis, Evidence, Finding, Fix};
 use maud::{Markup, html};
 
@@ -25,42 +26,43 @@ pub fn section(analysis: &Analysis, options: &Options) -> Option<Markup> {
     (!roots.is_empty()).then(|| {
         html! {
             @for (number, root) in roots.iter().enumerate() {
-                (finding(&findings[*root], number + 1, &victims(*root), options.context.filter(|_| number < MAX_IN_CONTEXT)))
+                (finding(&findings[*root], number + 1, &victims(*root), options))
             }
         }
     })
 }
 
-fn finding(finding: &Finding, number: usize, victims: &[&Finding], context: Option<&dyn Context>) -> Markup {
+fn finding(finding: &Finding, number: usize, victims: &[&Finding], options: &Options) -> Markup {
+    let (lang, context) = (options.lang, options.context.filter(|_| number <= MAX_IN_CONTEXT));
     let ranks = (!finding.ranks.is_empty()).then(|| ranges(&finding.ranks, None));
     html! {
         article .finding .(severity(finding.severity)) id=(format!("f{number}")) data-r=[ranks] data-q {
             p .tags {
-                span .(severity(finding.severity)) { (severity(finding.severity)) }
-                span { (confidence(finding.confidence)) }
+                span .(severity(finding.severity)) { (word(lang, severity(finding.severity))) }
+                span { (word(lang, confidence(finding.confidence))) }
                 code { (finding.id) }
             }
             h3 { (number) ". " (prose(&finding.title)) }
-            (concerned(finding))
+            (concerned(finding, lang))
             @if !finding.why.is_empty() { p { (prose(&finding.why)) } }
             @if !finding.evidence.is_empty() {
-                h4 { "Evidence" }
+                h4 { (word(lang, "Evidence")) }
                 @for line in finding.evidence.iter().take(MAX_EVIDENCE) { (evidence(line, context)) }
-                @if let Some(more @ 1..) = finding.evidence.len().checked_sub(MAX_EVIDENCE) { p .quiet { "… " (plural(more as u64, "more line")) " in --format json" } }
+                @if let Some(more @ 1..) = finding.evidence.len().checked_sub(MAX_EVIDENCE) { p .quiet { (word(lang, &format!("… {} in --format json", plural(more as u64, "more line")))) } }
             }
             @if !finding.fixes.is_empty() {
-                h4 { @if finding.fixes.len() == 1 { "Fix" } @else { "Fixes, best first" } }
-                @for one in &finding.fixes { (fix(one)) }
+                h4 { (word(lang, if finding.fixes.len() == 1 { "Fix" } else { "Fixes, best first" })) }
+                @for one in &finding.fixes { (fix(one, lang)) }
             }
-            @if !finding.avoid.is_empty() { h4 { "Avoid" } ul { @for text in &finding.avoid { li { (prose(text)) } } } }
-            @if !finding.verify.is_empty() { h4 { "Verify" } ul { @for text in &finding.verify { li { (sentence_or_command(text)) } } } }
+            @if !finding.avoid.is_empty() { h4 { (word(lang, "Avoid")) } ul { @for text in &finding.avoid { li { (prose(text)) } } } }
+            @if !finding.verify.is_empty() { h4 { (word(lang, "Verify")) } ul { @for text in &finding.verify { li { (sentence_or_command(text)) } } } }
             @if finding.path.len() > 1 { p .path { @for (i, step) in finding.path.iter().enumerate() { @if i > 0 { " › " } span { (step) } } } }
-            (consequences(victims))
+            (consequences(victims, lang))
         }
     }
 }
 
-fn concerned(finding: &Finding) -> Markup {
+fn concerned(finding: &Finding, lang: Lang) -> Markup {
     let shown = 12;
     html! {
         @if !finding.ranks.is_empty() || !finding.hosts.is_empty() {
@@ -68,7 +70,7 @@ fn concerned(finding: &Finding) -> Markup {
                 @if !finding.ranks.is_empty() { @if finding.ranks.len() == 1 { "rank " } @else { "ranks " } (ranges(&finding.ranks, Some(120))) }
                 @if !finding.ranks.is_empty() && !finding.hosts.is_empty() { " · " }
                 @for (i, host) in finding.hosts.iter().take(shown).enumerate() { @if i > 0 { ", " } (t(host)) }
-                @if finding.hosts.len() > shown { " and " (finding.hosts.len() - shown) " more hosts" }
+                @if finding.hosts.len() > shown { (word(lang, &format!(" and {} more hosts", finding.hosts.len() - shown))) }
             }
         }
     }
@@ -92,15 +94,15 @@ fn evidence(line: &Evidence, context: Option<&dyn Context>) -> Markup {
     }
 }
 
-fn fix(fix: &Fix) -> Markup {
+fn fix(fix: &Fix, lang: Lang) -> Markup {
     let terms: Vec<(&str, &str)> = terms(fix).collect();
     html! {
         div .fix {
             p { b { (prose(&fix.title)) } }
-            @if !fix.when.is_empty() { p { "When: " (prose(&fix.when)) } }
+            @if !fix.when.is_empty() { p { (label(lang, "When")) (prose(&fix.when)) } }
             @if !fix.commands.is_empty() { pre .commands { @for (i, c) in fix.commands.iter().enumerate() { @if i > 0 { "\n" } (t(c)) } } }
             @if !terms.is_empty() {
-                p .quiet { @for (i, (name, value)) in terms.iter().enumerate() { @if i > 0 { " · " } (name) ": " (prose(value)) } }
+                p .quiet { @for (i, (name, value)) in terms.iter().enumerate() { @if i > 0 { " · " } (label(lang, name)) (prose(&word(lang, value))) } }
             }
         }
     }
@@ -108,21 +110,21 @@ fn fix(fix: &Fix) -> Markup {
 
 /// A sentence is prose, anything else is a command.
 fn sentence_or_command(text: &str) -> Markup {
-    if text.ends_with(['.', '!', ')']) {
+    if is_sentence(text) {
         prose(text)
     } else {
         html! { code { (t(text)) } }
     }
 }
 
-fn consequences(victims: &[&Finding]) -> Markup {
+fn consequences(victims: &[&Finding], lang: Lang) -> Markup {
     html! {
         @if !victims.is_empty() {
             details {
-                summary { "Led to " (plural(victims.len() as u64, "consequence")) }
+                summary { (word(lang, &format!("Led to {}", plural(victims.len() as u64, "consequence")))) }
                 ul {
                     @for victim in victims.iter().take(MAX_VICTIMS) { li { code { (victim.id) } " " (prose(&victim.title)) } }
-                    @if victims.len() > MAX_VICTIMS { li { "… " (victims.len() - MAX_VICTIMS) " more" } }
+                    @if victims.len() > MAX_VICTIMS { li { (word(lang, &format!("… {} more", victims.len() - MAX_VICTIMS))) } }
                 }
             }
         }

@@ -12,6 +12,7 @@ mod timeline;
 
 use super::view::{Board, facts, praise};
 use super::{Options, clean, verdict, words};
+use crate::lang::{self, Lang, label, word};
 use crate::rules::{Analysis, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use std::io::{self, Write};
@@ -89,10 +90,12 @@ fn verdict_class(of: Verdict) -> &'static str {
 
 fn page(analysis: &Analysis, options: &Options) -> Markup {
     let board = Board::new(analysis);
+    let lang = options.lang;
     let (title, used) = words::headline(analysis);
+    let title = &*word(lang, title);
     let parts = [
         ("findings", "Findings", findings::section(analysis, options)),
-        ("job", "Job", Some(fact_list(analysis, &board))),
+        ("job", "Job", Some(fact_list(analysis, &board, lang))),
         ("ladder", "Stages", ladder::section(analysis, &board)),
         ("map", "Connections", map::section(analysis, &board)),
         ("timeline", "Timeline", timeline::section(analysis)),
@@ -106,25 +109,25 @@ fn page(analysis: &Analysis, options: &Options) -> Markup {
     let parts: Vec<_> = parts.into_iter().filter_map(|(id, name, body)| Some((id, name, body?))).collect();
     html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang=(if lang == Lang::Zh { "zh-Hans" } else { "en" }) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(format!("ncclog {}", env!("CARGO_PKG_VERSION")));
-                title { (verdict(analysis.verdict)) ": " (t(title)) }
+                title { (label(lang, verdict(analysis.verdict))) (t(title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    (hero(analysis, title))
-                    nav { @for (id, name, _) in &parts { a href=(format!("#{id}")) { (name) } } }
+                    (hero(analysis, title, lang))
+                    nav { @for (id, name, _) in &parts { a href=(format!("#{id}")) { (word(lang, name)) } } }
                 }
-                (filter())
+                (filter(lang))
                 main {
                     @for (id, name, body) in &parts {
-                        section id=(id) { h2 { (name) } (body) }
+                        section id=(id) { h2 { (word(lang, name)) } (body) }
                     }
                 }
                 footer { "Written by ncclog " (env!("CARGO_PKG_VERSION")) " from the logs alone. It opened no connection and ran no command." }
@@ -136,20 +139,20 @@ fn page(analysis: &Analysis, options: &Options) -> Markup {
 }
 
 /// Verdict, proof and the next step: enough for most readers.
-fn hero(analysis: &Analysis, title: &str) -> Markup {
+fn hero(analysis: &Analysis, title: &str, lang: Lang) -> Markup {
     let root = if analysis.verdict == Verdict::Healthy { None } else { analysis.findings.iter().find(|f| f.is_root()) };
     let proof = root.and_then(|f| f.evidence.first());
     let command = root.and_then(|f| f.fixes.iter().flat_map(|f| &f.commands).next());
     let step = root.and_then(|f| f.fixes.first().map(|f| &f.title).or_else(|| f.verify.first()));
     html! {
         div .hero .(verdict_class(analysis.verdict)) {
-            p .verdict { (verdict(analysis.verdict)) }
+            p .verdict { (word(lang, verdict(analysis.verdict))) }
             h1 { (prose(title)) }
             @if let Some(proof) = proof {
-                p .proof { b { "Proof" } span .place { (t(&proof.file)) ":" (proof.line) } code { (t(proof.text.trim())) } }
+                p .proof { b { (word(lang, "Proof")) } span .place { (t(&proof.file)) ":" (proof.line) } code { (t(proof.text.trim())) } }
             }
             @if command.is_some() || step.is_some() {
-                p .next { b { "Next" } span {
+                p .next { b { (word(lang, "Next")) } span {
                     @if let Some(step) = step { (prose(step)) " " }
                     @if let Some(command) = command { code { (t(command)) } }
                 } }
@@ -158,22 +161,22 @@ fn hero(analysis: &Analysis, title: &str) -> Markup {
     }
 }
 
-fn fact_list(analysis: &Analysis, board: &Board) -> Markup {
+fn fact_list(analysis: &Analysis, board: &Board, lang: Lang) -> Markup {
     let good = praise(analysis, board);
     html! {
         @if !good.is_empty() { ul .good { @for line in &good { li { (t(line)) } } } }
-        dl .facts { @for (name, value) in facts(&analysis.job, board) { div { dt { (name) } dd { (t(&value)) } } } }
+        dl .facts { @for (name, value) in facts(&analysis.job, board) { div { dt { (word(lang, name)) } dd { (t(&lang::fact(lang, name, &value))) } } } }
     }
 }
 
 /// Shown by the script only: without it there is nothing to type into.
-fn filter() -> Markup {
+fn filter(lang: Lang) -> Markup {
     html! {
         form #filter hidden {
-            label { "Ranks or host" input #fr type="search" placeholder="3, 8-15 or node2" autocomplete="off" spellcheck="false"; }
-            label { "Text" input #fq type="search" placeholder="search findings, lines, ranks" autocomplete="off" spellcheck="false"; }
+            label { (word(lang, "Ranks or host")) input #fr type="search" placeholder="3, 8-15 or node2" autocomplete="off" spellcheck="false"; }
+            label { (word(lang, "Text")) input #fq type="search" placeholder=(word(lang, "search findings, lines, ranks")) autocomplete="off" spellcheck="false"; }
             output #fc {}
-            button type="reset" { "Show all" }
+            button type="reset" { (word(lang, "Show all")) }
         }
     }
 }

@@ -18,7 +18,7 @@ pub const MAX_CHARACTERS: usize = 65_536;
 /// Writes the report, or the fields of a project's bug report.
 pub fn write(analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io::Result<()> {
     let blocks = match options.template {
-        None => blocks::report(analysis),
+        None => blocks::report(analysis, options.lang),
         Some(template) => template::fill(template, analysis),
     };
     out.write_all(fit::fit(blocks, MAX_CHARACTERS).as_bytes())

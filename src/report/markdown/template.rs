@@ -4,6 +4,7 @@
 use super::blocks;
 use super::escape::{fenced, prose};
 use super::fit::Block;
+use crate::lang::Lang;
 use crate::report::view::{Board, facts, first_warning, message, shorten};
 use crate::report::words;
 use crate::rules::{Analysis, Verdict};
@@ -58,7 +59,7 @@ fn diagnosis(blocks: &mut Vec<Block>, analysis: &Analysis) {
         block.text = block.text.replace("\n### ", "\n#### ").replace("\n#### Job", "\n**Job**");
         block
     };
-    blocks.extend(blocks::report(analysis).into_iter().filter(|b| b.name != "signature").map(|mut b| {
+    blocks.extend(blocks::report(analysis, Lang::En).into_iter().filter(|b| b.name != "signature").map(|mut b| {
         if b.name == "verdict" {
             b.text = b.text.replacen("## ", "**", 1).replacen("\n\n", "**\n\n", 1);
         }
@@ -95,7 +96,7 @@ fn nccl(blocks: &mut Vec<Block>, analysis: &Analysis) {
     };
     blocks.push(field("NCCL Version", &version));
     let board = Board::new(analysis);
-    let known = blocks::facts_table(analysis, &board).replace("\n### Job\n", "");
+    let known = blocks::facts_table(analysis, &board, Lang::En).replace("\n### Job\n", "");
     blocks.push(field("Your platform details", &format!("{known}\n{}", commands(&["nvidia-smi", "nvidia-smi topo -m", "ibstatus", "uname -a"]))));
     blocks.push(field("Error Message & Behavior", &first(analysis)));
     diagnosis(blocks, analysis);
@@ -127,7 +128,7 @@ fn rccl(blocks: &mut Vec<Block>, analysis: &Analysis) {
 
 fn vllm(blocks: &mut Vec<Block>, analysis: &Analysis) {
     let collect = ["wget https://raw.githubusercontent.com/vllm-project/vllm/main/vllm/collect_env.py", "python collect_env.py"];
-    let known = blocks::facts_table(analysis, &Board::new(analysis)).replace("\n### Job\n", "");
+    let known = blocks::facts_table(analysis, &Board::new(analysis), Lang::En).replace("\n### Job\n", "");
     blocks.push(field("Your current environment", &format!("From the logs:\n{known}\n{}", commands(&collect))));
     let again = ["export VLLM_LOGGING_LEVEL=DEBUG NCCL_DEBUG=INFO  # for one more run, with the full traceback", "export VLLM_TRACE_FUNCTION=1  # if it hangs or crashes"];
     blocks.push(field("🐛 Describe the bug", &first(analysis)));

@@ -19,7 +19,7 @@ pub fn unknown(page: &mut Page, warnings: &[UnknownWarning]) -> io::Result<()> {
     }
     page.heading(&format!("Unexplained warnings: {}", warnings.len()))?;
     let dim = page.palette.dim;
-    page.para(0, "", dim, "No table describes them; the rarest first. None is an alarm by itself.")?;
+    page.para(0, "", dim, &page.word("No table describes them; the rarest first. None is an alarm by itself."))?;
     for warning in warnings.iter().take(MAX_UNKNOWN) {
         page.para(0, "- ", dim, &origin(warning))?;
         proof(page, 2, &warning.evidence)?;
@@ -29,7 +29,7 @@ pub fn unknown(page: &mut Page, warnings: &[UnknownWarning]) -> io::Result<()> {
 
 fn more(page: &mut Page, all: usize, shown: usize) -> io::Result<()> {
     match all.checked_sub(shown) {
-        Some(rest @ 1..) => page.raw(0, &format!("… {rest} more in --format json")),
+        Some(rest @ 1..) => page.raw(0, &page.word(&format!("… {rest} more in --format json"))),
         _ => Ok(()),
     }
 }
@@ -64,7 +64,7 @@ pub fn silenced(page: &mut Page, list: &[Silenced]) -> io::Result<()> {
             (None, None) => continue,
         };
         page.para(0, "- ", plain, &what)?;
-        page.para(2, "reason: ", plain, &one.reason)?;
+        page.para(2, &page.label("reason: "), plain, &one.reason)?;
     }
     more(page, list.len(), MAX_SILENCED)
 }
@@ -86,7 +86,7 @@ pub fn why_not(page: &mut Page, answers: &[WhyNot]) -> io::Result<()> {
             Standing::NoEvidence => "no line speaks for it",
         };
         let label = format!("{}: ", answer.cause);
-        page.labelled(0, &label, &paint(palette.bold, &label), 2, palette.plain, standing)?;
+        page.labelled(0, &label, &paint(palette.bold, &label), 2, palette.plain, &page.word(standing))?;
         for reason in &answer.reasons {
             page.para(2, "- ", palette.plain, &reason.text)?;
             if let Some(line) = &reason.evidence {

@@ -6,7 +6,7 @@ use super::wrap::{columns, shorten};
 use super::{quote, tree};
 use crate::lang;
 use crate::report::view::terms;
-use crate::report::{clean, plural, ranges};
+use crate::report::{clean, is_sentence, plural, ranges};
 use crate::rules::{Confidence, Evidence, Finding, Fix, Severity};
 use std::io;
 
@@ -81,7 +81,7 @@ fn tag(finding: &Finding) -> String {
 
 fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Finding]) -> io::Result<()> {
     let palette = page.palette;
-    let tag = tag(finding);
+    let tag = page.word(&tag(finding)).into_owned();
     let label = format!("{number}. {tag} {}: ", finding.id);
     let painted = format!("{number}. {} {}: ", paint(palette.severity(finding.severity), &tag), paint(palette.bold, finding.id));
     page.labelled(0, &label, &painted, 3, palette.bold, &finding.title)?;
@@ -97,7 +97,8 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         evidence(page, line)?;
     }
     if let Some(more @ 1..) = finding.evidence.len().checked_sub(MAX_EVIDENCE) {
-        page.para(3, "", palette.dim, &format!("… {} in --format json", plural(more as u64, "more line")))?;
+        let text = format!("… {} in --format json", plural(more as u64, "more line"));
+        page.para(3, "", palette.dim, &page.word(&text))?;
     }
     consequences(page, victims)?;
     tree::path(page, finding)?;
@@ -105,7 +106,7 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
         fix(page, one, (finding.fixes.len() > 1).then_some(index + 1))?;
     }
     for text in &finding.avoid {
-        page.para(3, "avoid:  ", palette.plain, text)?;
+        page.para(3, &page.label("avoid:  "), palette.plain, text)?;
     }
     for text in &finding.verify {
         verify(page, text)?;
@@ -113,15 +114,14 @@ fn finding(page: &mut Page, number: usize, finding: &Finding, victims: &[&Findin
     Ok(())
 }
 
-/// What the cause is, in the user's language. The finding itself speaks in the words of the logs.
+/// Where the cause is explained in the user's language; in a line what it is, where its findings are not translated.
 fn gloss(page: &mut Page, finding: &Finding) -> io::Result<()> {
-    let Some(summary) = lang::summary(page.lang, finding.id) else { return Ok(()) };
-    let plain = page.palette.plain;
-    page.para(3, "中文： ", plain, summary)?;
-    if lang::explanation(page.lang, finding.id).is_some() {
-        page.para(3, "详解： ", page.palette.info, &format!("`ncclog explain {} --lang zh`", finding.id))?;
+    let (plain, info) = (page.palette.plain, page.palette.info);
+    match lang::summary(page.lang, finding.id) {
+        Some(_) if lang::explanation(page.lang, finding.id).is_some() => page.para(3, "详解： ", info, &format!("`ncclog explain {} --lang zh`", finding.id)),
+        Some(summary) => page.para(3, "含义： ", plain, summary),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What is only worth knowing must not bury the verdict: one line of proof, the first thing to do, where the rest is.
@@ -130,9 +130,9 @@ fn note(page: &mut Page, finding: &Finding) -> io::Result<()> {
         evidence(page, first)?;
     }
     if let Some(one) = finding.fixes.first() {
-        page.para(3, "could:  ", page.palette.plain, &one.title)?;
+        page.para(3, &page.label("could:  "), page.palette.plain, &one.title)?;
     }
-    page.para(3, "more:   ", page.palette.dim, &format!("`ncclog explain {}`", finding.id))
+    page.para(3, &page.label("more:   "), page.palette.dim, &format!("`ncclog explain {}`", finding.id))
 }
 
 /// Which ranks and hosts it concerns, on one line.
@@ -152,6 +152,7 @@ fn concerned(page: &mut Page, finding: &Finding) -> io::Result<()> {
         return Ok(());
     }
     let (dim, room) = (page.palette.dim, page.prose - 3);
+    let parts: Vec<_> = parts.iter().map(|p| page.word(p)).collect();
     let line = shorten(&clean(&parts.join(" · ")), room);
     page.raw(3, &paint(dim, &line))
 }
@@ -174,15 +175,15 @@ fn evidence(page: &mut Page, evidence: &Evidence) -> io::Result<()> {
 
 fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
     let (plain, bold, dim) = (page.palette.plain, page.palette.bold, page.palette.dim);
-    let label = number.map_or_else(|| "fix:    ".to_owned(), |n| format!("{:8}", format!("fix {n}:")));
+    let label = page.label(&number.map_or_else(|| "fix:    ".to_owned(), |n| format!("{:8}", format!("fix {n}:"))));
     page.labelled(3, &label, &label, 11, bold, &fix.title)?;
     if !fix.when.is_empty() {
-        page.para(5, "when: ", plain, &fix.when)?;
+        page.para(5, &page.label("when: "), plain, &fix.when)?;
     }
     for command in &fix.commands {
         page.command(7, command)?;
     }
-    let terms: Vec<String> = terms(fix).map(|(name, text)| format!("{name}: {text}")).collect();
+    let terms: Vec<String> = terms(fix).map(|(name, text)| format!("{}{}", page.tight(&format!("{name}: ")), page.word(text))).collect();
     if terms.is_empty() {
         return Ok(());
     }
@@ -191,23 +192,23 @@ fn fix(page: &mut Page, fix: &Fix, number: Option<usize>) -> io::Result<()> {
 
 /// A sentence is broken like prose, anything else is a command.
 fn verify(page: &mut Page, text: &str) -> io::Result<()> {
-    if text.ends_with(['.', '!', ')']) {
+    if is_sentence(text) {
         let plain = page.palette.plain;
-        return page.para(3, "verify: ", plain, text);
+        return page.para(3, &page.label("verify: "), plain, text);
     }
     let command = paint(page.palette.info, &clean(text));
-    page.raw(3, &format!("verify: {command}"))
+    page.raw(3, &format!("{}{command}", page.label("verify: ")))
 }
 
 fn consequences(page: &mut Page, victims: &[&Finding]) -> io::Result<()> {
     for victim in victims.iter().take(MAX_CONSEQUENCES) {
         let room = page.prose - 3;
-        let line = shorten(&clean(&format!("led to: {}: {}", victim.id, victim.title)), room);
+        let line = shorten(&clean(&format!("{}{}: {}", page.label("led to: "), victim.id, victim.title)), room);
         let dim = page.palette.dim;
         page.raw(3, &paint(dim, &line))?;
     }
     match victims.len().checked_sub(MAX_CONSEQUENCES) {
-        Some(more @ 1..) => page.raw(3, &format!("… {}", plural(more as u64, "more consequence"))),
+        Some(more @ 1..) => page.raw(3, &page.word(&format!("… {}", plural(more as u64, "more consequence")))),
         _ => Ok(()),
     }
 }

@@ -29,17 +29,18 @@ fn without_finding(page: &mut Page, analysis: &Analysis) -> io::Result<usize> {
     match analysis.notes.get(used) {
         Some(note) if analysis.verdict != Verdict::Healthy => {
             let plain = page.palette.plain;
-            page.para(0, "next:  ", plain, note).map(|()| used + 1)
+            page.para(0, &page.label("next:  "), plain, note).map(|()| used + 1)
         }
         _ => Ok(used),
     }
 }
 
 fn title(page: &mut Page, of: Verdict, text: &str) -> io::Result<()> {
-    let label = format!("{}: ", verdict(of));
+    let label = page.tight(&format!("{}: ", verdict(of)));
     let painted = paint(page.palette.verdict(of), &label);
     let bold = page.palette.bold;
-    page.labelled(0, &label, &painted, 7, bold, text)
+    let text = page.word(text);
+    page.labelled(0, &label, &painted, 7, bold, &text)
 }
 
 fn proof(page: &mut Page, finding: &Finding) -> io::Result<()> {
@@ -47,25 +48,26 @@ fn proof(page: &mut Page, finding: &Finding) -> io::Result<()> {
     let place = clean(&evidence.file).into_owned() + ":" + &evidence.line.to_string();
     let room = page.width.saturating_sub(7 + super::wrap::columns(&place) + 2);
     let shown = paint(page.palette.dim, &place);
+    let label = page.label("proof: ");
     if room >= MIN_QUOTE {
-        return page.raw(0, &format!("proof: {shown}  {}", quote(&evidence.text, room)));
+        return page.raw(0, &format!("{label}{shown}  {}", quote(&evidence.text, room)));
     }
-    page.raw(0, &format!("proof: {shown}"))?;
+    page.raw(0, &format!("{label}{shown}"))?;
     page.raw(7, &quote(&evidence.text, page.width - 7))
 }
 
 fn next(page: &mut Page, finding: &Finding, note: Option<&String>) -> io::Result<usize> {
     let command = finding.fixes.iter().flat_map(|f| &f.commands).next();
     if let Some(command) = command {
-        let line = format!("next:  {}", paint(page.palette.info, &clean(command)));
+        let line = format!("{}{}", page.label("next:  "), paint(page.palette.info, &clean(command)));
         page.raw(0, &line)?;
         return Ok(0);
     }
     let plain = page.palette.plain;
     let prose = finding.fixes.first().map(|f| &f.title).or_else(|| finding.verify.first());
     match (prose, note) {
-        (Some(text), _) => page.para(0, "next:  ", plain, text).map(|()| 0),
-        (None, Some(note)) => page.para(0, "next:  ", plain, note).map(|()| 1),
+        (Some(text), _) => page.para(0, &page.label("next:  "), plain, text).map(|()| 0),
+        (None, Some(note)) => page.para(0, &page.label("next:  "), plain, note).map(|()| 1),
         (None, None) => Ok(0),
     }
 }

@@ -29,7 +29,9 @@ pub fn write(analysis: &Analysis, out: &mut dyn Write, options: &Options) -> io:
         return Ok(());
     }
     page.blank()?;
-    page.para(0, "", palette.dim, &summary(&analysis.job))?;
+    let summary: Vec<_> = summary(&analysis.job);
+    let summary: Vec<_> = summary.iter().map(|p| page.word(p)).collect();
+    page.para(0, "", palette.dim, &summary.join(" · "))?;
     findings::write(&mut page, &analysis.findings)?;
     asides::silenced(&mut page, &analysis.silenced)?;
     asides::why_not(&mut page, &analysis.why_not)?;
@@ -54,7 +56,7 @@ fn list(page: &mut Page, title: &str, items: impl Iterator<Item = String>) -> io
 }
 
 /// One line: which library, how many ranks and nodes, which network, how much was read.
-fn summary(job: &Job) -> String {
+fn summary(job: &Job) -> Vec<String> {
     let mut parts = Vec::new();
     let name = match job.library {
         Some(Library::Nccl) => "NCCL",
@@ -79,7 +81,7 @@ fn summary(job: &Job) -> String {
     let (lines, nccl) = job.streams.iter().fold((0u64, 0u64), |(l, n), s| (l.saturating_add(s.lines), n.saturating_add(s.nccl_lines)));
     let name = if name.is_empty() { "NCCL" } else { name };
     parts.push(format!("{}, {} ({nccl} {name})", plural(job.streams.len() as u64, "input"), plural(lines, "line")));
-    parts.join(" · ")
+    parts
 }
 
 /// A record as evidence in at most `width` columns. If it must be cut, the header goes first: the message tells more.

@@ -2,9 +2,10 @@
 
 use super::super::clean;
 use super::wrap::{columns, wrap_after};
-use crate::lang::Lang;
+use crate::lang::{self, Lang};
 use crate::rules::{Severity, Verdict};
 use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Styles by what they mean.
@@ -81,11 +82,29 @@ pub struct Page<'a> {
     pub prose: usize,
     /// Styles.
     pub palette: Palette,
-    /// Language of what is not quoted and not a finding's own.
+    /// Language of headings and labels.
     pub lang: Lang,
 }
 
 impl Page<'_> {
+    /// A word in the language of the report.
+    pub fn word<'t>(&self, english: &'t str) -> Cow<'t, str> {
+        lang::word(self.lang, english)
+    }
+
+    /// A label within a line.
+    pub fn tight(&self, english: &str) -> String {
+        let word = self.word(english.trim_end());
+        if word.ends_with('：') { word.into_owned() } else { english.to_owned() }
+    }
+
+    /// A label in the language of the report, at least as wide as `english` with its blanks.
+    pub fn label(&self, english: &str) -> String {
+        let word = self.tight(english);
+        let pad = columns(english).saturating_sub(columns(&word));
+        word + &" ".repeat(pad)
+    }
+
     /// An empty line.
     pub fn blank(&mut self) -> io::Result<()> {
         writeln!(self.out)
@@ -93,7 +112,7 @@ impl Page<'_> {
 
     /// The title of a section, set off by an empty line.
     pub fn heading(&mut self, title: &str) -> io::Result<()> {
-        let title = paint(self.palette.bold, title);
+        let title = paint(self.palette.bold, &self.word(title));
         writeln!(self.out, "\n{title}")
     }
 

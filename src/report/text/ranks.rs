@@ -17,6 +17,12 @@ const MIN_LAST: usize = 20;
 /// Titles of the columns; the last one takes what is left.
 const TITLES: [&str; 6] = ["rank", "host", "dev", "stage reached", "net", "last line"];
 
+/// What stands for last lines that do not say the same.
+const DIFFERS: &str = "(differs)";
+
+/// Columns that hold words of ours; a host's or network's name may look like one.
+const OUR_WORDS: [usize; 1] = [3];
+
 /// Most columns of each but the last.
 const MAX_COLUMNS: [usize; 5] = [20, 16, 8, 29, 12];
 
@@ -42,16 +48,24 @@ pub fn write(page: &mut Page, job: &Job) -> io::Result<()> {
     let absent = job.absent_ranks();
     page.heading("Ranks")?;
     let mut rows = rows(job);
+    for row in &mut rows {
+        for at in OUR_WORDS {
+            row.cells[at] = page.word(&row.cells[at]).into_owned();
+        }
+        if row.cells[5] == DIFFERS {
+            row.cells[5] = page.word(DIFFERS).into_owned();
+        }
+    }
     let more = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);
     if !absent.is_empty() {
         let cell = |text: &str| text.to_owned();
-        let cells = [ranges(&absent, Some(MAX_COLUMNS[0])), cell("?"), cell("?"), cell("not in these logs"), cell("?"), String::new()];
+        let cells = [ranges(&absent, Some(MAX_COLUMNS[0])), cell("?"), cell("?"), page.word("not in these logs").into_owned(), cell("?"), String::new()];
         rows.push(Row { cells, absent: true });
     }
     table(page, &rows)?;
     if more > 0 {
-        page.raw(0, &format!("… {} in --format json", plural(more as u64, "more row")))?;
+        page.raw(0, &page.word(&format!("… {} in --format json", plural(more as u64, "more row"))))?;
     }
     Ok(())
 }
@@ -97,7 +111,7 @@ fn row(job: &Job, ranks: &[&RankRow]) -> Row {
         if devices.is_empty() { "?".to_owned() } else { ranges(&devices, Some(MAX_COLUMNS[2])) },
         ranks.first().map_or("", |r| reached(job, r)).to_owned(),
         common(ranks.iter().map(|r| r.net.as_deref()), "net"),
-        if same { clean(last).into_owned() } else { "(differs)".to_owned() },
+        if same { clean(last).into_owned() } else { DIFFERS.to_owned() },
     ];
     Row { cells, absent: false }
 }
@@ -132,14 +146,15 @@ fn pattern(text: &str) -> String {
 }
 
 fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
+    let titles = TITLES.map(|t| page.word(t).into_owned());
     let mut widths: Vec<usize> = Vec::new();
     for (column, most) in MAX_COLUMNS.iter().enumerate() {
         let widest = rows.iter().map(|r| columns(&r.cells[column])).max().unwrap_or(0);
-        widths.push(widest.min(*most).max(columns(TITLES[column])));
+        widths.push(widest.min(*most).max(columns(&titles[column])));
     }
     let taken: usize = widths.iter().map(|w| w + 2).sum();
     let room = page.width.saturating_sub(taken);
-    let titles = line(&TITLES.map(str::to_owned), &widths, (room >= MIN_LAST).then_some(room));
+    let titles = line(&titles, &widths, (room >= MIN_LAST).then_some(room));
     let dim = page.palette.dim;
     page.raw(0, &paint(dim, &shorten(titles.trim_end(), page.width)))?;
     for row in rows {
@@ -147,7 +162,7 @@ fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
         let style = if row.absent { page.palette.warning } else { page.palette.plain };
         page.raw(0, &paint(style, &shorten(text.trim_end(), page.width)))?;
         if room < MIN_LAST && !row.cells[5].is_empty() {
-            let last = shorten(&format!("last: {}", row.cells[5]), page.width - 4);
+            let last = shorten(&format!("{}{}", page.label("last: "), row.cells[5]), page.width - 4);
             page.raw(4, &paint(dim, &last))?;
         }
     }

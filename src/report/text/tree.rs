@@ -5,12 +5,9 @@ use super::quote;
 use super::wrap::columns;
 use crate::lang::{self, Lang, Words};
 use crate::report::{MIN_WIDTH, PROSE_WIDTH, clean};
-use crate::rules::tree::{Branch, Decision, End, Probe, Walk, leaf, node};
+use crate::rules::tree::{Branch, Decision, End, Probe, Walk, leaf};
 use crate::rules::{Evidence, Finding};
 use std::io::{self, Write};
-
-/// The walk of an analysis is told in the words of its findings.
-const WORDS: Words = lang::words(Lang::En);
 
 /// Writes all questions with their probes and branches, and the leaves.
 pub fn whole(out: &mut dyn Write, width: usize, color: bool, lang: Lang) -> io::Result<()> {
@@ -65,6 +62,8 @@ fn target(id: &str) -> String {
 /// The walk of an analysis, opened where the evidence stopped.
 pub fn walked(page: &mut Page, walk: &Walk) -> io::Result<()> {
     let palette = page.palette;
+    let (nodes, leaves) = lang::tree(page.lang);
+    let words = lang::words(page.lang);
     page.heading("Decision tree")?;
     for decision in &walk.decisions {
         page.raw(0, decision.node)?;
@@ -72,13 +71,13 @@ pub fn walked(page: &mut Page, walk: &Walk) -> io::Result<()> {
     }
     page.raw(0, &paint(palette.bold, walk.at))?;
     page.para(2, "", palette.plain, &walk.why)?;
-    if let Some(leaf) = leaf(walk.at) {
-        return page.para(2, "mend:  ", palette.plain, leaf.remedy);
+    if let Some(leaf) = leaves.iter().find(|l| l.id == walk.at) {
+        return page.para(2, words.mend, palette.plain, leaf.remedy);
     }
-    let Some(node) = node(walk.at).filter(|_| walk.end == End::Open) else { return Ok(()) };
+    let Some(node) = nodes.iter().find(|n| n.id == walk.at && walk.end == End::Open) else { return Ok(()) };
     page.para(2, "", palette.plain, node.question)?;
-    probes(page, 2, node.probes, &WORDS)?;
-    branches(page, 2, node.branches, &WORDS)
+    probes(page, 2, node.probes, &words)?;
+    branches(page, 2, node.branches, &words)
 }
 
 fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
@@ -87,10 +86,11 @@ fn step(page: &mut Page, indent: usize, decision: &Decision) -> io::Result<()> {
     if let Some(line) = &decision.evidence {
         proof(page, indent + 2, line)
     } else {
-        page.para(indent + 2, "", palette.warning, "Not decided by the log.")?;
-        probes(page, indent + 2, decision.probes, &WORDS)?;
+        let words = lang::words(page.lang);
+        page.para(indent + 2, "", palette.warning, &page.word("Not decided by the log."))?;
+        probes(page, indent + 2, decision.probes, &words)?;
         for branch in decision.outcomes {
-            page.para(indent + 2, "- ", palette.plain, &format!("{}: {}.", target(branch.next), branch.outcome))?;
+            page.para(indent + 2, "- ", palette.plain, &format!("{}: {}{}", target(branch.next), branch.outcome, words.stop))?;
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ pub fn proof(page: &mut Page, indent: usize, line: &Evidence) -> io::Result<()> 
 pub fn path(page: &mut Page, finding: &Finding) -> io::Result<()> {
     let dim = page.palette.dim;
     if finding.path.len() > 1 {
-        page.para(3, "path:   ", dim, &finding.path.join(" > "))?;
+        page.para(3, &page.label("path:   "), dim, &finding.path.join(" > "))?;
     }
     finding.decisions.iter().try_for_each(|d| {
         if let Some(line) = &d.evidence {
@@ -122,7 +122,8 @@ pub fn path(page: &mut Page, finding: &Finding) -> io::Result<()> {
             page.para(5, "", dim, &format!("{}: {} ({}:{})", d.node, d.answer, line.file, line.line))
         } else {
             let commands: Vec<String> = d.probes.iter().map(|p| format!("`{}`", p.command)).collect();
-            page.para(5, "", dim, &format!("{}: {}: not decided by the log; {} decides:", d.node, d.answer, commands.join(" or ")))?;
+            let text = format!("{}: {}: not decided by the log; {} decides:", d.node, d.answer, commands.join(" or "));
+            page.para(5, "", dim, &page.word(&text))?;
             d.outcomes.iter().try_for_each(|b| page.para(7, "- ", dim, &format!("{}: {}", target(b.next), b.outcome)))
         }
     })

@@ -50,16 +50,19 @@ pub fn wrap_after(taken: usize, text: &str, width: usize) -> Vec<String> {
 /// set no blanks: they break anywhere but before a mark that closes and behind one that opens.
 fn pieces(word: &str) -> Vec<(&str, bool)> {
     let wide = |c: char| c.width() == Some(2);
-    let whole = word.contains('`');
+    // A backtick without partner keeps its word whole.
+    let whole = word.matches('`').count() % 2 == 1;
+    let mut inside = false;
     let mut list = Vec::new();
     let mut start = 0;
     let mut before: Option<char> = None;
     for (at, c) in word.char_indices() {
         let breaks = before.is_some_and(|b| (wide(b) || wide(c)) && !OPENS.contains(&b)) && !CLOSES.contains(&c);
-        if breaks && !whole {
+        if breaks && !whole && !inside {
             list.push((&word[start..at], start == 0));
             start = at;
         }
+        inside ^= c == '`';
         before = Some(c);
     }
     list.push((&word[start..], start == 0));
@@ -145,6 +148,11 @@ mod tests {
     fn wide_characters_break_anywhere_but_at_marks() {
         assert_eq!(wrap("节点之间走 TCP，而不是（RDMA）。", 10), ["节点之间走", "TCP，而不", "是", "（RDMA）。"]);
         assert_eq!(wrap("一二三四五六七。", 14), ["一二三四五六", "七。"]);
+    }
+
+    #[test]
+    fn a_command_in_backticks_breaks_from_the_wide_characters_around_it() {
+        assert_eq!(wrap("请在每个节点上执行 `ls /sys/class`，为空即可定论。", 20), ["请在每个节点上执行", "`ls /sys/class`，为", "空即可定论。"]);
     }
 
     #[test]

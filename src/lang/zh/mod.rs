@@ -1,5 +1,40 @@
 //! Simplified Chinese.
 
+mod common;
+mod notes;
+mod p2p_iommu_acs_hang;
+mod rccl_sdma_rdna;
+mod roce_qp_gid_mtu;
+mod tcp_fallback;
+mod titles;
+mod words;
+
+use super::catalogue::Table;
+
+/// What all causes share.
+pub const COMMON: Table = common::TABLE;
+
+/// Titles of all causes but the founding ones.
+pub const TITLES: Table = titles::TABLE;
+
+/// Notes.
+pub const NOTES: Table = notes::TABLE;
+
+/// The words around findings.
+pub const WORDS: Table = words::TABLE;
+
+/// What the findings of a cause say.
+pub const TABLES: &[(&str, Table)] = &[
+    ("tcp-fallback", tcp_fallback::TABLE),
+    ("roce-qp-gid-mtu", roce_qp_gid_mtu::TABLE),
+    ("p2p-iommu-acs-hang", p2p_iommu_acs_hang::TABLE),
+    ("rccl-sdma-rdna", rccl_sdma_rdna::TABLE),
+    ("peer-crash", titles::PEER_CRASH),
+    ("app-crash", titles::APP_CRASH),
+    ("gdr-disabled", titles::GDR_DISABLED),
+    ("gpu-error", titles::GPU_ERROR),
+];
+
 /// One line a cause.
 pub const SUMMARIES: &[(&str, &str)] = &[
     ("gpu-oom", "某个 rank 的 GPU 显存耗尽；其他 rank 在等它，或者失去了它。"),
@@ -44,8 +79,8 @@ pub const SUMMARIES: &[(&str, &str)] = &[
 
 /// Explanations, for the founding causes.
 pub const EXPLANATIONS: &[(&str, &str)] = &[
-    ("tcp-fallback", include_str!("../rules/tcp_fallback.zh.md")),
-    ("roce-qp-gid-mtu", include_str!("../rules/roce_qp_gid_mtu.zh.md")),
-    ("p2p-iommu-acs-hang", include_str!("../rules/p2p_iommu_acs_hang.zh.md")),
-    ("rccl-sdma-rdna", include_str!("../rules/rccl_sdma_rdna.zh.md")),
+    ("tcp-fallback", include_str!("../../rules/tcp_fallback.zh.md")),
+    ("roce-qp-gid-mtu", include_str!("../../rules/roce_qp_gid_mtu.zh.md")),
+    ("p2p-iommu-acs-hang", include_str!("../../rules/p2p_iommu_acs_hang.zh.md")),
+    ("rccl-sdma-rdna", include_str!("../../rules/rccl_sdma_rdna.zh.md")),
 ];
