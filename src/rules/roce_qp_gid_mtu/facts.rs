@@ -3,6 +3,7 @@
 use crate::digest::Mark;
 use crate::event::tables::PROOF_OF_COLLECTIVE;
 use crate::rules::ib::{self, Gid, Layer};
+use crate::rules::network;
 use crate::rules::query::{Ask, Hit, SettingHit};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -177,8 +178,17 @@ fn layer_of(ask: Ask<'_>, f: &Failure<'_>) -> Option<Layer> {
     ib::layer(ask, proc, f.hca).or_else(|| matches!(f.local, Some(Gid::Mapped(_) | Gid::Masked)).then_some(Layer::Roce))
 }
 
+impl Failure<'_> {
+    /// Only the call's name stands there, outside of any line of NCCL: somebody may merely speak of it.
+    pub fn is_hearsay(&self) -> bool {
+        self.what == What::Connect && self.errno.is_none() && self.hca.is_none() && self.local.is_none() && self.hit.get("error").is_none() && self.hit.entry.first.level.is_none()
+    }
+}
+
 fn failures(ask: Ask<'_>) -> Vec<Failure<'_>> {
     let mut list = Vec::new();
+    // Where all ranks took other networks, no queue pair was ever made.
+    let without_rdma = !ask.job.nets.is_empty() && ask.job.nets.iter().all(|n| network::is_socket(n));
     for hit in ask.any_of(&["ib.modify_qp", "ib.modify_qp_retry", "ib.completion", "ib.retry_exceeded", "ib.query_failed"]) {
         let what = match hit.entry.kind.as_str() {
             "ib.modify_qp" => What::Connect,
@@ -208,6 +218,7 @@ fn failures(ask: Ask<'_>) -> Vec<Failure<'_>> {
             });
         }
     }
+    list.retain(|f: &Failure<'_>| !(without_rdma && f.is_hearsay()));
     list
 }
 

@@ -96,6 +96,9 @@ pub fn read(facts: &Facts<'_>) -> Reading {
     }
     if facts.only_unanswered() {
         doubt(facts, &mut reading);
+    } else if facts.lead().is_hearsay() {
+        reading.confidence = Confidence::Possible;
+        reading.why.push_str(" The text names the call alone, outside of any line of NCCL: the log itself, with NCCL_DEBUG=WARN, says what it answered.");
     }
     reading
 }

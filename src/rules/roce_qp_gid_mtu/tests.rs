@@ -191,3 +191,12 @@ fn silence_that_one_side_reports_may_be_a_dead_peer() {
     assert_eq!(found(&[("rank0.log", &a)]).unwrap().confidence, Confidence::Possible);
     assert_eq!(found(&[("rank0.log", &a), ("rank1.log", &b)]).unwrap().confidence, Confidence::Likely);
 }
+
+#[test]
+fn to_speak_of_a_failed_call_is_no_failed_call() {
+    let words = "Is it like the issues where ibv_modify_qp failed?\n";
+    assert_eq!(found(&[("job.log", words)]).unwrap().confidence, Confidence::Possible);
+    let head = "hosta:40:41 [0] NCCL INFO";
+    let tcp = format!("{head} Using network Socket\n{head} ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 1000 commId 0x9 - Init COMPLETE\n{words}");
+    assert!(found(&[("job.log", &tcp)]).is_none());
+}
