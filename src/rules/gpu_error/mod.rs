@@ -54,6 +54,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let mut faults = xids(ask);
     faults.extend(runtime_texts(ask));
     faults.extend(rocm::faults(ask));
+    faults.extend(wrong_results(ask));
     if faults.is_empty() {
         faults.extend(bare(ask));
     }
@@ -103,6 +104,13 @@ fn foreign(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
     let bus = hit.get("device").filter(|d| d.contains(':')).and_then(super::waiting::bus_number);
     let pid = hit.text().split_once("pid=").and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
     all_named && bus.is_some_and(|b| !buses.contains_key(&b)) && pid.is_none_or(|p: u32| ask.procs().all(|(_, proc)| proc.pid != p))
+}
+
+/// A test whose results are wrong over NVLink or between nodes; over P2P on PCIe it has a cause of its own.
+fn wrong_results(ask: Ask<'_>) -> Option<Fault<'_>> {
+    let hit = ask.hits("nccl_tests.done").into_iter().find(|h| h.num("wrong").is_some_and(|n| n > 0))?;
+    let meaning = format!("a test's results are wrong in {} rows: memory or a link of a GPU, or a fault of the library, changed the data", hit.get("wrong").unwrap_or("some"));
+    super::p2p_iommu_acs_hang::wrong_results(ask).is_none().then_some(Fault { hit, meaning, hardware: true, confidence: Confidence::Likely })
 }
 
 fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
@@ -295,6 +303,13 @@ mod tests {
         assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=17, name=other, Contained: CE User Channel\n"), (Severity::Info, Confidence::Possible));
         assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:21:00): 94, pid=17, name=python3, Contained: CE User Channel\n").0, Severity::Error);
         assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=901, name=python3, Contained: CE User Channel\n"), (Severity::Error, Confidence::Certain));
+    }
+
+    #[test]
+    fn wrong_results_of_a_test_are_not_healthy() {
+        let ended = |wrong: &str| analyze_texts(&[("test.log", &format!("# Out of bounds values : {wrong}\n# Avg bus bandwidth    : 34.2\n"))]);
+        assert!(ended("0 OK").findings.is_empty());
+        assert_eq!(ended("2 FAILED").findings.first().map(|f| (f.id, f.confidence)), Some(("gpu-error", Confidence::Likely)));
     }
 
     #[test]

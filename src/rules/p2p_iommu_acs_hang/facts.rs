@@ -61,7 +61,7 @@ pub(super) fn blocked_by_iommu(ask: Ask<'_>) -> Option<Finding> {
 }
 
 /// A test of the GPUs' transfers read other data than was written.
-pub(super) fn wrong_results(ask: Ask<'_>) -> Option<Finding> {
+pub(in crate::rules) fn wrong_results(ask: Ask<'_>) -> Option<Finding> {
     let p2p = ask.job.world().map(|c| waiting::local(ask, c)).is_some_and(|l| !l.p2p.is_empty());
     let mut proof: Vec<Hit<'_>> = ask.hits("p2p.verification_error");
     if p2p && !ask.multi_node() && !waiting::nvlink(ask) {

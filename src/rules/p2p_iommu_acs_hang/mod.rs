@@ -28,8 +28,10 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
+pub(super) use facts::wrong_results;
+
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = facts::blocked_by_iommu(ask).or_else(|| facts::wrong_results(ask)).or_else(|| facts::works_without(ask));
+    let found = facts::blocked_by_iommu(ask).or_else(|| wrong_results(ask)).or_else(|| facts::works_without(ask));
     if found.is_some() {
         return found.into_iter().collect();
     }
