@@ -39,10 +39,11 @@ fn framework_says(text: &str) -> bool {
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let end = teardown::Teardown::of(ask);
     let hits: Vec<Hit<'_>> = ask
-        .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate"])
+        .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate", "jax.nccl_error"])
         .into_iter()
         .filter(|h| match h.entry.kind.as_str() {
             "torch.oom" => true,
+            "jax.nccl_error" => h.text().split_once("log entry (may be unrelated)").is_some_and(|(_, last)| says_oom(last)),
             // Host memory has the same words; only an exception that names the GPU's runtime counts.
             "app.exception" | "app.terminate" if framework_says(h.text()) => true,
             "app.exception" | "app.terminate" => says_oom(h.text()) && ["CUDA", "cuda", "HIP", "hip", "GPU"].iter().any(|w| h.text().contains(w)),
@@ -56,7 +57,11 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     } else {
         hits
     };
-    let grade = if hits.iter().all(|h| h.entry.kind == "cuda.alloc_failed" || h.text().contains("STATUS_ALLOC_FAILED")) { Confidence::Likely } else { Confidence::Certain };
+    let grade = if hits.iter().all(|h| matches!(h.entry.kind.as_str(), "cuda.alloc_failed" | "jax.nccl_error") || h.text().contains("STATUS_ALLOC_FAILED")) {
+        Confidence::Likely
+    } else {
+        Confidence::Certain
+    };
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     let ranks = ranks_of(&hits);
     let gpu = first.get("gpu").map_or_else(String::new, |g| format!(", GPU {g}"));
@@ -148,6 +153,13 @@ mod tests {
     fn host_memory_is_not_gpu_memory() {
         let a = analyze_texts(&[("job.log", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n")]);
         assert!(a.findings.iter().all(|f| f.id != "gpu-oom"));
+    }
+
+    #[test]
+    fn jax_quotes_the_librarys_last_warning() {
+        let text = "Execution of replica 0 failed: INTERNAL: NCCL operation ncclGroupEnd() failed: unhandled cuda error (run with NCCL_DEBUG=INFO for details). Last NCCL warning(error) log entry (may be unrelated) 'Cuda failure 2 'out of memory''\n";
+        let a = analyze_texts(&[("jax.log", text)]);
+        assert_eq!(a.findings.first().map(|f| (f.id, f.confidence)), Some(("gpu-oom", crate::rules::Confidence::Likely)));
     }
 
     #[test]
