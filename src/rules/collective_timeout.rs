@@ -29,6 +29,11 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         hits = ask.any_of(&["torch.heartbeat", "vllm.rpc_timeout", "jax.gave_up"]);
         confidence = Confidence::Possible;
     }
+    if hits.is_empty() && ask.has("torch.abort") && ask.any_of(&["torch.nccl_error", "torch.nccl_result", "torch.cuda_error", "torch.terminate"]).is_empty() {
+        // The end of the watchdog's report: what it met is above the cut, a time-out more often than not.
+        hits = ask.hits("torch.watchdog_status").into_iter().filter(|h| h.text().contains("failure detected by watchdog")).collect();
+        confidence = Confidence::Possible;
+    }
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     if teardown::Teardown::of(ask).covers(&first) {
         return Vec::new();
@@ -154,6 +159,13 @@ mod tests {
     use crate::rules::Verdict;
 
     const LINE: &str = "[rank0]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=49, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n";
+
+    #[test]
+    fn the_end_of_a_watchdogs_report_is_a_timeout_at_best() {
+        let text = "[rank5]:[E314 10:30:11.1 ProcessGroupNCCL.cpp:2268] [PG ID 0 PG GUID 0(default_pg) Rank 5]  failure detected by watchdog at work sequence id: 881 PG status: last enqueued work: 890, last completed work: 880\n[rank5]:[E314 10:30:11.1 ProcessGroupNCCL.cpp:698] [Rank 5] To avoid data inconsistency, we are taking the entire process down.\n";
+        let f = &analyze_texts(&[("tail.log", text)]).findings[0];
+        assert_eq!((f.id, f.confidence, f.ranks.as_slice()), ("collective-timeout", crate::rules::Confidence::Possible, &[5][..]));
+    }
 
     #[test]
     fn a_printed_timeout_alone_is_the_finding() {
