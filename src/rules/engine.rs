@@ -3,7 +3,7 @@
 use super::finding::{Confidence, Finding, Severity, Verdict};
 use super::query::Ask;
 use super::user::{self, User};
-use super::{Analysis, RULES, Rule, expectation_failed, hints, notes, tree, unknown, verdict};
+use super::{Analysis, RULES, Rule, expectation_failed, hints, notes, teardown, tree, unknown, verdict};
 use crate::expect::Expectations;
 use crate::job::Job;
 
@@ -34,9 +34,11 @@ pub fn run_with(job: Job, wishes: Wishes<'_>) -> Analysis {
         expectation_failed::add(&mut findings, judgement.findings);
         undecided = judgement.undecided;
     }
+    let end = teardown::Teardown::of(ask);
     for finding in &mut findings {
         hints::attach(ask, finding);
         tidy(finding);
+        soften(ask, &end, finding);
     }
     // What is silenced explains nothing: its consequences must stand by themselves.
     let mut silenced = user.map_or_else(Vec::new, |u| u.silence_findings(&mut findings));
@@ -64,6 +66,17 @@ fn tidy(finding: &mut Finding) {
     let mut seen = std::collections::BTreeSet::new();
     finding.evidence.retain(|e| seen.insert((e.file.clone(), e.line)));
     finding.evidence.truncate(12);
+}
+
+/// An error whose every proof stands before the program's own word that all its work is done broke nothing for good.
+fn soften(ask: Ask<'_>, end: &teardown::Teardown<'_>, finding: &mut Finding) {
+    let survived = |e: &super::finding::Evidence| ask.job.streams.iter().position(|s| s.path == e.file).is_some_and(|stream| end.done_after(stream, e.line));
+    let ended_badly = || ask.any_of(&["app.exit", "app.exit_signal", "launch.mpi_exit"]).iter().any(|h| h.num("code").is_none_or(|c| c != 0));
+    if finding.severity == Severity::Error && !finding.evidence.is_empty() && finding.evidence.iter().all(survived) && !ended_badly() {
+        finding.severity = Severity::Warning;
+        finding.confidence = finding.confidence.max(Confidence::Likely);
+        finding.why.push_str(" The program finished its work all the same.");
+    }
 }
 
 /// Place of a cause in the order of suspicion; earlier ones can be the reason of later ones, never the reverse.
@@ -115,4 +128,23 @@ fn drop_lonely(findings: &mut Vec<Finding>) {
 /// Errors before warnings, causes before consequences, most certain first, then by suspicion.
 fn order(findings: &mut [Finding]) {
     findings.sort_by_key(|f| (f.severity == Severity::Info, f.caused_by.is_some(), f.severity, f.confidence, place(f.id)));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::analyze_texts;
+    use crate::rules::{Severity, Verdict};
+
+    #[test]
+    fn what_the_finished_run_survived_is_no_error() {
+        let failed = "hosta:40:41 [0] NCCL WARN NET/IB: Got completion from peer 10.0.0.2<5001> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129\n";
+        let done = "{'train_runtime': 812.4, 'train_samples_per_second': 31.5, 'train_loss': 0.41, 'epoch': 3.0}\n";
+        let judge = |text: String| {
+            let a = analyze_texts(&[("job.log", &text)]);
+            (a.findings[0].severity, a.verdict)
+        };
+        assert_eq!(judge(format!("{failed}{done}")), (Severity::Warning, Verdict::Degraded));
+        assert_eq!(judge(format!("{failed}{done}  exitcode  : 1 (pid: 99)\n")).0, Severity::Error);
+        assert_eq!(judge(failed.to_owned()).0, Severity::Error);
+    }
 }

@@ -93,6 +93,13 @@ impl<'a> Teardown<'a> {
         !comms.is_empty() && comms.iter().all(destroyed)
     }
 
+    /// Whether the program said behind this line that all its work is done.
+    pub fn done_after(&self, stream: usize, line: u64) -> bool {
+        // A test prints its end behind wrong results, too.
+        let mut work = self.finished.iter().filter(|h| h.entry.kind != "nccl_tests.done");
+        work.any(|h| h.entry.last.at.stream as usize == stream && h.entry.last.at.line > line)
+    }
+
     /// Whether the program went on and did its work although the record stands before.
     pub fn went_on(&self, hit: &Hit<'_>) -> bool {
         self.alive.iter().any(|h| order(hit.entry.last.at, h.entry.last.at) == Some(Ordering::Less))
