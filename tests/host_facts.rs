@@ -138,3 +138,30 @@ fn a_slow_link_is_noted() {
     assert!(notes("98").iter().any(|n| n.contains("98 Gb/s over mlx5_0") && n.contains("gives 200 Gb/s")), "{:?}", notes("98"));
     assert!(!notes("196").iter().any(|n| n.contains("reached")), "{:?}", notes("196"));
 }
+
+/// The table of nccl-tests against the rate of the ports.
+#[test]
+fn a_slow_collective_is_noted() {
+    let node = |host: &str, ip: u8| {
+        format!(
+            "### ncclog-collect 1 host={host} time=2026-05-04T10:00:00Z\n### $ ip -br addr\nens1 UP 10.20.0.{ip}/24\n### exit 0\n### $ ibdev2netdev\nmlx5_0 port 1 ==> ens1 (Up)\n### exit 0\n### $ ibstat\nCA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n\t\tLink layer: Ethernet\n### exit 0\n"
+        )
+    };
+    let log = |host: &str, rank: u32| {
+        format!("{host}:7:8 [0] NCCL INFO ncclCommInitRank comm 0x1{rank} rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0x5a - Init COMPLETE\n")
+    };
+    let notes = |busbw: &str, size: &str| {
+        let row =
+            format!("  {size}     268435456     float     sum      -1  95634.5   {busbw}   {busbw}      0  95578.2   {busbw}   {busbw}      0\n# Avg bus bandwidth    : 1.5\n");
+        let texts = [("rank0.log", log("vega", 0) + &row), ("rank1.log", log("lyra", 1)), ("vega.txt", node("vega", 5)), ("lyra.txt", node("lyra", 7))];
+        let list: Vec<(&str, &str)> = texts.iter().map(|(n, t)| (*n, t.as_str())).collect();
+        ncclog::analysis::analyze_texts(&list).notes
+    };
+    assert!(
+        notes("11.25", "17179869184").iter().any(|n| n.contains("(16384 MiB) the test reached 90.0 Gb/s") && n.contains("gives 400 Gb/s")),
+        "{:?}",
+        notes("11.25", "17179869184")
+    );
+    assert!(!notes("45.2", "17179869184").iter().any(|n| n.contains("bus bandwidth")));
+    assert!(notes("11.25", "1048576").iter().any(|n| n.contains("average bus bandwidth is 12.0 Gb/s")));
+}

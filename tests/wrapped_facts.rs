@@ -122,6 +122,9 @@ fn prefixes_name_the_hosts() {
     // Of another launch it is not known what its numbers mean.
     let other = of(&format!("{}{}", rank(0, "orion"), rank(1, "vega")), facts);
     assert_eq!(other, known(&[("the host of task 0 of facts.txt", "mlx5_3"), ("the host of task 1 of facts.txt", "mlx5_7")]));
+    // A command that runs elsewhere tells of the host where it runs.
+    let ssh = "$ ibv_devices\nCA 'mlx5_0'\nada@head:~$ ssh orion ibstat\nCA 'mlx5_3'\n\tPort 1:\n$ ssh vega ibstat\nCA 'mlx5_7'\nada@head:~$ ibstat\nCA 'mlx5_9'\n";
+    assert_eq!(of("", ssh), known(&[("head", "mlx5_9"), ("orion", "mlx5_3"), ("the host of facts.txt", "mlx5_0"), ("vega", "mlx5_7")]));
     // Numbers of the output itself are none of a launcher.
     let plain = "2: ens1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP\nCA 'mlx5_3'\n";
     assert_eq!(of("", plain), known(&[("the host of facts.txt", "mlx5_3")]));

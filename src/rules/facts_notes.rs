@@ -54,16 +54,32 @@ fn measured(ask: Ask<'_>, notes: &mut Vec<String>) {
         }
     }
     let slowest = ask.job.facts.fabric().iter().map(crate::job::Rail::speed).filter(|s| *s > 0).min();
-    let test = ask.job.facts.nodes.iter().flat_map(|n| &n.facts.bandwidths).find(|b| b.device.is_empty());
-    if let (Some(rate), Some(test)) = (slowest, test)
-        && ask.multi_node()
-        && test.gbps < rate as f64 * 0.2
-    {
-        notes.push(format!(
-            "The test's average bus bandwidth is {:.1} Gb/s where one port of the fabric gives {rate} Gb/s; averages over small messages are low, so look at the largest.",
-            test.gbps
-        ));
+    if let Some(rate) = slowest.filter(|_| ask.multi_node()) {
+        notes.extend(collective(ask, rate));
     }
+}
+
+/// The result of nccl-tests is far below what one port of the fabric gives.
+fn collective(ask: Ask<'_>, rate: u64) -> Option<String> {
+    /// Smaller messages never fill a link.
+    const LARGE: u64 = 64 << 20;
+    let tests = || ask.job.facts.nodes.iter().flat_map(|n| &n.facts.bandwidths).filter(|b| b.device.is_empty());
+    if let Some(test) = tests().filter(|b| b.size >= LARGE).max_by_key(|b| b.size) {
+        // What is not summed up may have to share a port with the other GPUs of its node.
+        let least = if test.tool.ends_with(" of a sum") { 0.4 } else { 0.1 };
+        return (test.gbps < rate as f64 * least).then(|| {
+            format!(
+                "With its largest message ({} MiB) the test reached {:.1} Gb/s of bus bandwidth where one port of the fabric gives {rate} Gb/s: see which network and which HCA the log names, and whether GPU Direct RDMA is on.",
+                test.size >> 20,
+                test.gbps
+            )
+        });
+    }
+    let test = tests().find(|b| b.size == 0 && b.gbps < rate as f64 * 0.2)?;
+    Some(format!(
+        "The test's average bus bandwidth is {:.1} Gb/s where one port of the fabric gives {rate} Gb/s; averages over small messages are low, so look at the largest.",
+        test.gbps
+    ))
 }
 
 fn how(node: &NodeFacts) -> &'static str {

@@ -8,13 +8,36 @@ use super::verbs::device;
 /// Results of perftest and nccl-tests.
 pub const PERFTEST: Family = Family {
     commands: &["ib_write_bw", "ib_read_bw", "ib_send_bw", "all_reduce_perf"],
-    reads: "The bandwidth that an RDMA device reached with the largest message, and the average bus bandwidth of a collective.",
+    reads: "The bandwidth that an RDMA device reached with the largest message, and the bus bandwidth of a collective, with the largest message where the table is there, else on average.",
     starts: &["Dual-port", "#bytes", "RDMA_Write", "RDMA_Read", "Send"],
     read: perftest,
 };
 
 fn perftest(scene: &mut Scene<'_>) -> bool {
-    head(scene) || result(scene).is_some() || average(scene).is_some()
+    head(scene) || collective(scene).is_some() || result(scene).is_some() || average(scene).is_some()
+}
+
+/// ` 8589934592  2147483648  float  sum  -1  31293  274.50  480.38  0  31289  274.53  480.43  0`: a row of nccl-tests or
+/// rccl-tests of any version. Before the times stand the operation and the root, which early versions leave out.
+fn collective(scene: &mut Scene<'_>) -> Option<()> {
+    const TYPES: [&str; 14] = ["float", "half", "double", "bfloat16", "int8", "uint8", "int32", "uint32", "int64", "uint64", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2"];
+    let [size, count, kind, rest @ ..] = scene.words.as_slice() else { return None };
+    let (size, _): (u64, u64) = (size.parse().ok()?, count.parse().ok()?);
+    if !TYPES.contains(kind) || size == 0 {
+        return None;
+    }
+    // Time, algorithm and bus bandwidth, errors; twice.
+    let (before, results) = rest.split_at(rest.len().checked_sub(8)?);
+    let sums = match before {
+        [] | ["none", ..] => false,
+        [_] | [_, _] => true,
+        _ => return None,
+    };
+    let bus = |columns: &[&str]| columns.get(2)?.parse::<f64>().ok().filter(|b| b.is_finite() && *b > 0.0);
+    let best = [&results[..4], &results[4..]].into_iter().filter_map(bus).reduce(f64::max)?;
+    let tool = if sums { "nccl-tests of a sum" } else { "nccl-tests" };
+    scene.host.add_bandwidth(Bandwidth { tool: tool.to_owned(), device: String::new(), size, gbps: best * 8.0, at: scene.at.clone() });
+    Some(())
 }
 
 /// Lines in front of the results: the test, the device, the unit.
@@ -89,5 +112,28 @@ mod tests {
         let facts = one(&text("MB/sec", " 65536      5000             11500.10            11497.52            0.183960\n"));
         assert!((facts.bandwidths[0].gbps - 96.45).abs() < 0.1, "{}", facts.bandwidths[0].gbps);
         assert!((one("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 24.5 \n#\n").bandwidths[0].gbps - 196.0).abs() < 0.01);
+    }
+    #[test]
+    fn tables_of_collectives() {
+        let rows = [
+            // 2.13 … 2.17, rccl-tests; the in-place columns may be N/A.
+            (
+                "  1073741824     268435456     float     sum      -1  95634.5   11.23   21.05      0  95578.2   11.23   21.06      0\n 17179869184    4294967296     float     sum      -1  1.5e+06   11.30   21.19       0  1.5e+06   11.31   21.20       0\n",
+                17_179_869_184,
+                169.6,
+            ),
+            ("   134217728      33554432     float    none      -1    912.1  147.15  147.15      0    N/A     N/A     N/A    N/A\n", 134_217_728, 1177.2),
+            // Early versions: without root.
+            ("   33554432       8388608   float    sum    1234.5   27.18   47.57  1e-06   1230.1   27.28   47.74  1e-06\n", 33_554_432, 381.92),
+        ];
+        for (text, size, gbps) in rows {
+            for text in [text.to_owned(), collapsed(text), format!("{text}# Avg bus bandwidth    : 1.5 \n"), format!("# Avg bus bandwidth    : 1.5 \n{text}")] {
+                let facts = one(&text);
+                let best = facts.bandwidths.iter().max_by_key(|b| b.size).expect("a row");
+                assert_eq!(best.size, size, "{text}");
+                assert!((best.gbps - gbps).abs() < 0.01, "{}", best.gbps);
+            }
+        }
+        assert!(super::super::tests::read("step 400 float 1 2 3 4 5 6 7 8 9\n100 200 apples 1 2 3 4 5 6 7 8\n").is_empty());
     }
 }

@@ -9,8 +9,8 @@ pub const MAX_FACT_LINE: usize = 4096;
 /// A line of one word is a value: a name, a GID.
 const MAX_VALUE: usize = 64;
 
-/// First words of the lines that the families want.
-static STARTS: LazyLock<AHashSet<&'static [u8]>> = LazyLock::new(|| FAMILIES.iter().flat_map(|f| f.starts).map(|s| s.as_bytes()).collect());
+/// First words of the lines that the families want, and of commands without a prompt.
+static STARTS: LazyLock<AHashSet<&'static [u8]>> = LazyLock::new(|| FAMILIES.iter().flat_map(|f| f.starts).chain(COMMANDS).map(|s| s.as_bytes()).collect());
 
 /// Commands whose mention in front of an output tells what it is.
 pub const COMMANDS: &[&str] = &[
@@ -46,7 +46,19 @@ pub const COMMANDS: &[&str] = &[
     "uname",
     "for",
     "ls",
+    // What runs one of them somewhere.
+    "bash",
+    "docker",
+    "kubectl",
+    "podman",
+    "sh",
+    "srun",
+    "ssh",
+    "timeout",
 ];
+
+/// What people and shells put in front of a command: marks of lists, quotes and headings, the arrows of prompts.
+pub const MARKS: [char; 10] = ['`', '*', '#', '>', '$', '+', '-', '❯', '➜', ' '];
 
 /// Whether a line without an NCCL header may be a fact of a host. Cheap, and says yes too often rather than too rarely.
 pub fn gate(line: &[u8]) -> bool {
@@ -62,9 +74,18 @@ pub fn gate(line: &[u8]) -> bool {
             || STARTS.contains(first)
             || is_path(first)
             || is_setting(first)
-            || is_tree(first);
+            || is_tree(first)
+            || is_marked(line);
     }
-    STARTS.contains(first) || by_form(first, rest) || is_prompt(line)
+    STARTS.contains(first) || by_form(first, rest) || is_prompt(line) || is_marked(line)
+}
+
+/// `- `ulimit -l``, `➜  ~ nvidia-smi`: a known command behind the marks of a text.
+fn is_marked(line: &[u8]) -> bool {
+    if line.len() > 120 || !matches!(line[0], b'`' | b'*' | b'#' | b'>' | b'$' | b'+' | b'-' | 0xe2) {
+        return false;
+    }
+    std::str::from_utf8(line).is_ok_and(|text| text.split(MARKS).any(|word| is_command(word.as_bytes())))
 }
 
 /// Lines whose first word is a name or a number.
@@ -89,7 +110,7 @@ fn by_form(first: &[u8], rest: &[u8]) -> bool {
                 || second == b"port"
         }
         _ => {
-            matches!(second, b"UP" | b"DOWN" | b"UNKNOWN" | b"LOWERLAYERDOWN" | b"DORMANT" | b"port" | b"=")
+            matches!(second, b"UP" | b"DOWN" | b"UNKNOWN" | b"LOWERLAYERDOWN" | b"DORMANT" | b"port" | b"=" | b"inet" | b"inet6")
                 || second.len() == 1 && second[0].is_ascii_digit()
                 || second.len() == 16 && second.iter().all(u8::is_ascii_hexdigit)
                 || first.ends_with(b":") && (rest.starts_with(b"<") || rest.starts_with(b"flags="))
@@ -129,11 +150,12 @@ fn is_setting(word: &[u8]) -> bool {
 /// `user@host:~$ nvidia-smi`, `[user@host ~]# ip link`, `$ ibv_devinfo`: a known command behind the sign of a prompt.
 fn is_prompt(line: &[u8]) -> bool {
     let head = &line[..line.len().min(160)];
-    memchr::memchr3_iter(b'$', b'#', b'%', head).take(4).any(|at| {
+    let command_at = |at: usize| {
         let rest = line[at + 1..].trim_ascii_start();
-        let end = rest.iter().position(|b| *b == b' ' || *b == b';').unwrap_or(rest.len());
-        rest.len() < line.len() - at - 1 && is_command(&rest[..end])
-    })
+        rest.len() < line.len() - at - 1 && is_prompt_command(rest)
+    };
+    let fish = || memchr::memchr(b'@', &head[..head.len().min(40)]).is_some() && memchr::memchr_iter(b'>', head).take(2).any(command_at);
+    memchr::memchr3_iter(b'$', b'#', b'%', head).take(4).any(command_at) || fish()
 }
 
 /// What stands behind the sign of a bare prompt is a known command.
@@ -144,7 +166,7 @@ fn is_prompt_command(rest: &[u8]) -> bool {
 /// The word is a command that tells facts, with or without its folder.
 pub fn is_command(word: &[u8]) -> bool {
     let name = word.rsplit(|b| *b == b'/').next().unwrap_or(word);
-    COMMANDS.iter().any(|c| c.as_bytes() == name)
+    COMMANDS.iter().any(|c| c.as_bytes() == name) || name.ends_with(b"_perf")
 }
 
 #[cfg(test)]

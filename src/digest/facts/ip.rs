@@ -20,7 +20,8 @@ pub const ETHTOOL: Family =
 /// A name that Linux allows for an interface, without `@peer`.
 pub fn interface(word: &str) -> Option<&str> {
     let name = word.trim_end_matches(':').split('@').next()?;
-    let fits = (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let fits = (1..=15).contains(&name.len()) && name.bytes().all(plain) && !name.bytes().all(|b| b.is_ascii_digit());
     fits.then_some(name)
 }
 
@@ -89,10 +90,14 @@ fn heading(scene: &mut Scene<'_>) -> Option<()> {
 
 /// `inet 192.0.2.7/24 brd 192.0.2.255 scope global enp1s0f0np0`, `inet 192.0.2.7  netmask 255.255.255.0`.
 fn inet(scene: &mut Scene<'_>) -> Option<()> {
-    if !matches!(*scene.words.first()?, "inet" | "inet6") {
-        return None;
-    }
-    let word = scene.words.get(1)?;
+    // `ip -o` puts number and name of the interface in front.
+    let one_line = match scene.words.as_slice() {
+        [number, name, "inet" | "inet6", ..] if number.trim_end_matches(':').bytes().all(|b| b.is_ascii_digit()) => Some(interface(name)?.to_owned()),
+        [name, "inet" | "inet6", ..] => Some(interface(name)?.to_owned()),
+        _ => None,
+    };
+    let at = scene.words.iter().take(3).position(|w| matches!(*w, "inet" | "inet6")).filter(|at| *at == 0 || one_line.is_some())?;
+    let word = scene.words.get(at + 1)?;
     let address = with_prefix(word).or_else(|| {
         let at = scene.words.iter().position(|w| matches!(*w, "netmask" | "prefixlen"))?;
         let mask = scene.words.get(at + 1)?;
@@ -102,7 +107,11 @@ fn inet(scene: &mut Scene<'_>) -> Option<()> {
     // The label behind the scope is the interface's name, even where the line above it is lost.
     let labelled =
         scene.words.iter().position(|w| *w == "scope").and_then(|_| scene.words.last()).filter(|w| !matches!(**w, "global" | "link" | "host" | "noprefixroute" | "dynamic"));
-    let name = if scene.memo.interface.is_empty() { interface(labelled?)?.to_owned() } else { scene.memo.interface.clone() };
+    let name = match one_line {
+        Some(name) => name,
+        None if scene.memo.interface.is_empty() => interface(labelled?)?.to_owned(),
+        None => scene.memo.interface.clone(),
+    };
     if !interface_address(scene.host, &name, Fact::new(address, scene.at)) {
         scene.host.dropped += 1;
     }
@@ -172,6 +181,11 @@ mod tests {
         assert_eq!(facts.interface("ens1f0").map(|i| i.addresses.len()), Some(2));
         assert_eq!(facts.interface("ens1f1").and_then(|i| i.up.as_ref()).map(|u| u.value), Some(false));
         assert!(facts.interface("veth12").is_some());
+        let one_line = "1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever\n2: ens5    inet 10.0.3.17/20 brd 10.0.15.255 scope global dynamic ens5\\       valid_lft 3005sec preferred_lft 3005sec\n";
+        for text in [one_line.to_owned(), collapsed(one_line)] {
+            assert_eq!(one(&text).interface("ens5").map(|i| (i.addresses[0].value.ip.to_string(), i.addresses[0].value.prefix)), Some(("10.0.3.17".to_owned(), 20)));
+        }
+        assert!(super::super::tests::read("$ cat /sys/class/infiniband/*/ports/1/state\n1: DOWN\n4: ACTIVE\n").is_empty());
         let link = "ens1f0           UP             02:00:5e:10:00:07 <BROADCAST,MULTICAST,UP,LOWER_UP> \n";
         assert_eq!(one(link).interface("ens1f0").and_then(|i| i.up.as_ref()).map(|u| u.value), Some(true));
         let old = "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500\n        inet 10.9.0.4  netmask 255.255.252.0  broadcast 10.9.3.255\n";

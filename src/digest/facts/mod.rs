@@ -25,6 +25,7 @@ mod pci;
 mod prefix;
 mod reader;
 mod rocm;
+mod runner;
 mod source;
 mod sysfs;
 #[cfg(test)]

@@ -44,6 +44,10 @@ pub struct Place {
     host: Option<usize>,
     /// What the lines before tell of this one.
     pub memo: Memo,
+    /// The command ran on another host than the one of the prompt.
+    away: bool,
+    /// The host of the prompt, while away.
+    home: Option<usize>,
     /// The only fact so far behind a word that need not be a host.
     doubt: Option<String>,
 }
@@ -224,6 +228,11 @@ impl Reader {
     }
 
     fn heading(&mut self, place: usize, task: Option<u32>, head: &source::Heading<'_>, at: &Line) {
+        let here = &mut self.places[place];
+        if here.away && head.exit.is_none() {
+            here.host = here.home.take();
+        }
+        (here.away, here.home) = if head.away { (true, here.host) } else { (here.away && head.exit.is_some(), here.home) };
         if let Some((name, naming)) = head.host.filter(|_| !(head.answer && self.is_named(place))) {
             self.enter(place, name, task, naming);
         }

@@ -1,8 +1,9 @@
 //! Lines that say whose output follows and which: the marks of collected files, prompts, bare commands.
 
-use super::gate::is_command;
+use super::gate::{MARKS, is_command};
 use super::model::Naming;
 use super::reader::Memo;
+use super::runner;
 
 /// What such a line says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Heading<'t> {
     pub collected: bool,
     /// The host is the answer of a command, which says nothing new where a prompt or mark named it.
     pub answer: bool,
+    /// The command runs on another host than the prompt's, and what follows it does not.
+    pub away: bool,
 }
 
 /// Reads a line that says whose output follows and which.
@@ -42,7 +45,7 @@ fn mark(rest: &str) -> Option<Heading<'_>> {
 /// `user@host:~$ cmd`, `[user@host dir]# cmd`, `(env) root@host:/work# cmd`, `$ cmd`, `# cmd`.
 fn prompt(text: &str) -> Option<Heading<'_>> {
     let head = super::reader::clip(text, 160);
-    head.match_indices(['$', '#', '%']).take(4).find_map(|(at, sign)| {
+    head.match_indices(['$', '#', '%', '>']).take(6).find_map(|(at, sign)| {
         let (before, after) = (&text[..at], &text[at + 1..]);
         let command = after.trim_start();
         let spaced = command.len() < after.len();
@@ -50,15 +53,31 @@ fn prompt(text: &str) -> Option<Heading<'_>> {
             return None;
         }
         let who = before.rsplit(['[', ' ', '(']).find_map(|w| w.split_once('@')).map(|(_, host)| host.split([':', ' ', ']', ')']).next().unwrap_or(host));
-        // A comment in a script reads like a root prompt; only a bare one is taken for it.
-        let fits = who.is_some() || before.trim().is_empty() || (sign != "#" && before.len() < 60 && !before.contains(' '));
-        fits.then(|| Heading { host: who.filter(|h| !h.is_empty()).map(|h| (h, Naming::Prompt)), command: command.trim(), ..Heading::default() })
+        // `node1:~ # `, `node1:/root$ `: a host and a folder.
+        let who = who.or_else(|| before.trim_end().split_once(':').filter(|(host, folder)| is_name(host) && folder.starts_with(['~', '/']) && !folder.contains(' ')).map(|w| w.0));
+        // A comment in a script reads like a root prompt; only a bare one, or one right behind a name, is taken for it.
+        let short = before.len() < 60 && !before.contains(' ');
+        let fits = who.is_some() || before.trim().is_empty() || (short && (sign != "#" || is_name(before)) && sign != ">");
+        fits.then(|| under(who.filter(|h| !h.is_empty()), command.trim()))
     })
+}
+
+/// A heading whose command may be run by another one, and elsewhere.
+fn under<'t>(who: Option<&'t str>, command: &'t str) -> Heading<'t> {
+    let (elsewhere, command) = runner::inner(command);
+    let host = elsewhere.or(who).map(|h| (h, Naming::Prompt));
+    Heading { host, command, away: elsewhere.is_some(), ..Heading::default() }
+}
+
+/// What a machine may be called.
+fn is_name(word: &str) -> bool {
+    (2..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_')) && word.as_bytes()[0].is_ascii_alphabetic()
 }
 
 /// A command alone on its line, as people put it above what they paste.
 fn bare(text: &str) -> Option<Heading<'_>> {
-    const TELLING: [&str; 14] = [
+    const TELLING: [&str; 15] = [
+        "sudo",
         "nvidia-smi",
         "ibv_devices",
         "ibv_devinfo",
@@ -74,7 +93,11 @@ fn bare(text: &str) -> Option<Heading<'_>> {
         "ulimit",
         "ib_write_bw",
     ];
-    let text = text.trim_matches(['`', '*', ':', '>', ' ']);
+    let arrow = text.starts_with(['❯', '➜']);
+    let text = text.trim_start_matches(MARKS).trim_start_matches("Output of ").trim_matches(['`', '*', ':', ' ']);
+    // The prompt of a shell that shows its folder: `➜  ~ `, `➜  work git:(main) ✗ `.
+    let at = if arrow { text.match_indices(' ').map(|(at, _)| at + 1).take(4).find(|at| text[*at..].split(' ').next().is_some_and(|w| is_command(w.as_bytes()))) } else { None };
+    let text = at.map_or(text, |at| &text[at..]);
     let mut words = text.split(' ');
     let first = words.next()?;
     let plain = |w: &str| w.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'|' | b':' | b'\'' | b'"'));
@@ -84,8 +107,9 @@ fn bare(text: &str) -> Option<Heading<'_>> {
         || text.starts_with("df -h");
     let telling = TELLING.contains(&first) && words.clone().count() <= 6 && words.clone().all(|w| plain(w) && (w.starts_with('-') || w.len() < 20));
     // `nvidia-smi failed because …` is talk.
-    let option = words.next().is_none_or(|w| w.starts_with('-') || matches!(w, "topo" | "|") || first == "ethtool" || first == "ibstat");
-    (pair || telling && option).then(|| Heading { command: text, ..Heading::default() })
+    let option =
+        words.next().is_none_or(|w| w.starts_with('-') || matches!(w, "topo" | "|") || matches!(first, "ethtool" | "ibstat") || (first == "sudo" && is_command(w.as_bytes())));
+    (pair || telling && option).then(|| under(None, text))
 }
 
 /// The answer of `hostname`, or `uname -a`.
@@ -111,12 +135,38 @@ mod tests {
     fn prompts_and_commands() {
         assert_eq!(of("ada@orion:~$ ibv_devinfo -v"), Some((Some("orion"), "ibv_devinfo -v")));
         assert_eq!(of("[root@orion ~]# cat /proc/cmdline"), Some((Some("orion"), "cat /proc/cmdline")));
-        assert_eq!(of("(venv) ada@orion:/data/run$ sudo lspci -vvv | grep ACSCtl"), Some((Some("orion"), "sudo lspci -vvv | grep ACSCtl")));
+        assert_eq!(of("(venv) ada@orion:/data/run$ sudo lspci -vvv | grep ACSCtl"), Some((Some("orion"), "lspci -vvv | grep ACSCtl")));
         assert_eq!(of("$ nvidia-smi topo -m"), Some((None, "nvidia-smi topo -m")));
         assert_eq!(of("# show_gids"), Some((None, "show_gids")));
         assert_eq!(of("orion$ ip -br addr"), Some((None, "ip -br addr")));
         assert_eq!(of("rdma link show"), Some((None, "rdma link show")));
         assert_eq!(of("`nvidia-smi topo -p2p r`:"), Some((None, "nvidia-smi topo -p2p r")));
+        for text in [
+            "node1:~ # ulimit -l",
+            "node1:/root# ulimit -l",
+            "[root@node1]# ulimit -l",
+            "ada@node1 ~> ulimit -l",
+            "$ ssh -p 22 ada@node1 ulimit -l",
+            "ada@head:~$ ssh node1 'ulimit -l'",
+        ] {
+            assert_eq!(of(text), Some((Some("node1"), "ulimit -l")), "{text}");
+        }
+        for text in [
+            "node1# ulimit -l",
+            "➜  ~ ulimit -l",
+            "➜  work git:(main) ✗ ulimit -l",
+            "+ ulimit -l",
+            "$> ulimit -l",
+            "- `ulimit -l`",
+            "### ulimit -l",
+            "**ulimit -l**",
+            "Output of `ulimit -l`:",
+            "sudo ulimit -l",
+        ] {
+            assert_eq!(of(text).map(|h| (h.0, h.1.trim_start_matches("sudo "))), Some((None, "ulimit -l")), "{text}");
+        }
+        assert_eq!(of("export NCCL_DEBUG=INFO # ip link shows it"), None);
+        assert_eq!(of("- nvidia-smi says no"), None);
         assert_eq!(of("nvidia-smi has failed because it could not talk to the driver"), None);
         assert_eq!(of("it costs 5 $ ip address and more"), None);
         assert_eq!(of("mlx5_0 port 1 ==> eth0 (Up)"), None);
