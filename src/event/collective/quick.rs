@@ -78,8 +78,10 @@ fn buffers(rest: &[u8], at: usize) -> Option<usize> {
     {
         let part = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| usual[at + i]));
         let ends = u64::from_le_bytes(std::array::from_fn(|i| usual[if i < 4 { 20 + i } else { 40 + i }]));
-        if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS {
-            return text(rest, at + USUAL, b" count ").or_else(|| third(rest, at + USUAL));
+        if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS
+            && let Some(at) = text(rest, at + USUAL, b" count ").or_else(|| third(rest, at + USUAL))
+        {
+            return Some(at);
         }
     }
     let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
