@@ -65,8 +65,8 @@ fn word(text: &[u8]) -> Option<u64> {
     text.first_chunk().map(|w| u64::from_le_bytes(*w))
 }
 
-/// Length of ` sendbuff 0x7f63f0ae6000 recvbuff 0x7f63f1ae6000`.
-const USUAL: usize = 48;
+/// Length of ` sendbuff 0x7f63f0ae6000 recvbuff 0x7f63f1ae6000 count `.
+const USUAL: usize = 55;
 
 /// Where the count begins: behind both buffers, which begin at `at`. Nobody asks for their addresses.
 #[inline(always)]
@@ -75,23 +75,23 @@ fn buffers(rest: &[u8], at: usize) -> Option<usize> {
     if let Some(usual) = rest.get(at..)?.first_chunk::<USUAL>()
         && usual[..12] == *b" sendbuff 0x"
         && usual[24..36] == *b" recvbuff 0x"
+        && usual[48..] == *b" count "
     {
         let part = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| usual[at + i]));
         let ends = u64::from_le_bytes(std::array::from_fn(|i| usual[if i < 4 { 20 + i } else { 40 + i }]));
-        if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS
-            && let Some(at) = text(rest, at + USUAL, b" count ").or_else(|| third(rest, at + USUAL))
-        {
-            return Some(at);
+        if hex_digits(part(12)) & hex_digits(part(36)) & hex_digits(ends) == TOPS {
+            return Some(at + USUAL);
         }
     }
-    let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
-    let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
-    text(rest, at, b" count ").or_else(|| third(rest, at))
+    other_buffers(rest, at)
 }
 
-/// [`buffers`] from RCCL's third one on.
-fn third(rest: &[u8], at: usize) -> Option<usize> {
-    text(rest, pointer(rest, text(rest, at, b" acc ")?)?, b" count ")
+/// [`buffers`] of any length, with the third one of RCCL.
+#[inline(never)]
+fn other_buffers(rest: &[u8], at: usize) -> Option<usize> {
+    let at = pointer(rest, text(rest, at, b" sendbuff ")?)?;
+    let at = pointer(rest, text(rest, at, b" recvbuff ")?)?;
+    text(rest, at, b" count ").or_else(|| text(rest, pointer(rest, text(rest, at, b" acc ")?)?, b" count "))
 }
 
 /// Where a pointer that begins at `at` ends.
