@@ -63,7 +63,7 @@ fn measured(ask: Ask<'_>, notes: &mut Vec<String>) {
 fn collective(ask: Ask<'_>, rate: u64) -> Option<String> {
     /// Smaller messages never fill a link.
     const LARGE: u64 = 64 << 20;
-    let tests = || ask.job.facts.nodes.iter().flat_map(|n| &n.facts.bandwidths).filter(|b| b.device.is_empty());
+    let tests = || ask.job.facts.nodes.iter().flat_map(|n| &n.facts.bandwidths).filter(|b| b.tool.starts_with("nccl-tests"));
     if let Some(test) = tests().filter(|b| b.size >= LARGE).max_by_key(|b| b.size) {
         // What is not summed up may have to share a port with the other GPUs of its node.
         let least = if test.tool.ends_with(" of a sum") { 0.4 } else { 0.1 };

@@ -74,10 +74,16 @@ fn result(scene: &mut Scene<'_>) -> Option<()> {
         _ => return None,
     };
     let (size, average): (u64, f64) = (size.parse().ok()?, average.parse().ok()?);
-    let tool = if scene.memo.interface.is_empty() { "perftest" } else { scene.memo.interface.as_str() }.to_owned();
     let gbps = average * unit;
+    // Without the lines in front, the command may name test and device.
+    let mut command = scene.memo.command.split_whitespace();
+    let named = command.next().map(|c| c.rsplit('/').next().unwrap_or(c)).filter(|c| c.starts_with("ib_") && c.ends_with("_bw"));
+    let asked = command.skip_while(|w| *w != "-d").nth(1).and_then(device).unwrap_or_default();
+    let memo = &scene.memo;
+    let tool = if memo.interface.is_empty() { named.unwrap_or("perftest") } else { memo.interface.as_str() }.to_owned();
+    let device = if memo.hca.is_empty() { asked } else { memo.hca.as_str() }.to_owned();
     if gbps.is_finite() && gbps > 0.0 {
-        scene.host.add_bandwidth(Bandwidth { tool, device: scene.memo.hca.clone(), size, gbps, at: scene.at.clone() });
+        scene.host.add_bandwidth(Bandwidth { tool, device, size, gbps, at: scene.at.clone() });
     }
     Some(())
 }
@@ -113,6 +119,12 @@ mod tests {
         assert!((facts.bandwidths[0].gbps - 96.45).abs() < 0.1, "{}", facts.bandwidths[0].gbps);
         assert!((one("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 24.5 \n#\n").bandwidths[0].gbps - 196.0).abs() < 0.01);
     }
+    #[test]
+    fn the_command_names_what_its_output_does_not() {
+        let text = "$ ib_write_bw -d mlx5_0 -x 3 --report_gbits 192.0.2.2\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             92.57              92.57  \t\t   0.176562\n";
+        assert_eq!(one(text).bandwidths.iter().map(|b| (b.tool.as_str(), b.device.as_str())).collect::<Vec<_>>(), [("ib_write_bw", "mlx5_0")]);
+    }
+
     #[test]
     fn tables_of_collectives() {
         let rows = [

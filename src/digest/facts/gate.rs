@@ -107,6 +107,7 @@ fn by_form(first: &[u8], rest: &[u8]) -> bool {
                 || is_number(second)
                 || second.starts_with(b"Gb/sec")
                 || second == b"MB/sec"
+                || matches!(second, b"NVIDIA" | b"Tesla" | b"Quadro") && first.ends_with(b",")
                 || second == b"port"
         }
         _ => {

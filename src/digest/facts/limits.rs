@@ -6,9 +6,9 @@ use super::reader::Scene;
 
 /// Locked memory and open files.
 pub const LIMITS: Family = Family {
-    commands: &["ulimit -a", "ulimit -l", "cat /proc/self/limits"],
+    commands: &["ulimit -a", "ulimit -l", "cat /proc/self/limits", "prlimit"],
     reads: "How much memory a process may lock, and how many files it may open.",
-    starts: &["max", "Max", "open", "locked", "nofiles", "nofiles(descriptors)", "-l:", "-n:"],
+    starts: &["max", "Max", "MEMLOCK", "NOFILE", "open", "locked", "nofiles", "nofiles(descriptors)", "-l:", "-n:"],
     read: limits,
 };
 
@@ -28,9 +28,9 @@ fn limits(scene: &mut Scene<'_>) -> bool {
     let (memlock, nofile) = match words {
         // bash; dash; zsh and busybox.
         ["max", "locked", "memory", .., value] | ["locked", "memory(kbytes)", value] | ["-l:", .., value] => (limit(value, 1024), None),
-        ["Max", "locked", "memory", soft, ..] => (limit(soft, 1), None),
+        ["Max", "locked", "memory", soft, ..] | ["MEMLOCK", .., soft, _, "bytes"] => (limit(soft, 1), None),
         ["open", "files", .., value] | ["nofiles" | "nofiles(descriptors)", value] | ["-n:", .., value] => (None, limit(value, 1)),
-        ["Max", "open", "files", soft, ..] => (None, limit(soft, 1)),
+        ["Max", "open", "files", soft, ..] | ["NOFILE", .., soft, _, "files"] => (None, limit(soft, 1)),
         [value] if scene.memo.command.ends_with("ulimit -l") => (limit(value, 1024), None),
         [value] if scene.memo.command.ends_with("ulimit -n") => (None, limit(value, 1)),
         _ => (None, None),
@@ -60,7 +60,8 @@ fn size(word: &str) -> Option<u64> {
 
 /// `shm  64M  0  64M  0%  /dev/shm`
 fn shm(scene: &mut Scene<'_>) -> bool {
-    let [_, total, _, free, percent, "/dev/shm"] = scene.words.as_slice() else { return false };
+    // With -T the kind of file system stands behind its name.
+    let ([_, total, _, free, percent, "/dev/shm"] | [_, "tmpfs" | "shm", total, _, free, percent, "/dev/shm"]) = scene.words.as_slice() else { return false };
     let (Some(size), Some(free)) = (size(total), size(free)) else { return false };
     if !percent.ends_with('%') {
         return false;
@@ -81,6 +82,8 @@ mod tests {
             ("max locked memory       (kbytes, -l) unlimited\n", Limit::Unlimited),
             ("Max locked memory         8388608              8388608              bytes     \n", Limit::Value(8 << 20)),
             ("$ ulimit -l\n64\n", Limit::Value(64 << 10)),
+            ("MEMLOCK    max locked-in-memory address space     65536     65536 bytes\n", Limit::Value(64 << 10)),
+            ("MEMLOCK    max locked-in-memory address space unlimited unlimited bytes\n", Limit::Unlimited),
             ("locked memory(kbytes)        8192\n", Limit::Value(8 << 20)),
             ("-l: locked-in-memory size (kbytes)  unlimited\n", Limit::Unlimited),
         ] {
@@ -97,6 +100,7 @@ mod tests {
             ("shm              64M     0   64M   0% /dev/shm\n", (64 << 20, 64 << 20)),
             ("tmpfs          16384000 16384000 0 100% /dev/shm\n", (16_384_000 << 10, 0)),
             ("none 1.5G 1.0G 512M 67% /dev/shm\n", (3 << 29, 512 << 20)),
+            ("tmpfs          tmpfs   16G     0   16G   0% /dev/shm\n", (16 << 30, 16 << 30)),
         ] {
             let shm = one(text).shm.expect("shm").value;
             assert_eq!((shm.size, shm.free), want, "{text}");

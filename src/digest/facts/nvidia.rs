@@ -5,8 +5,12 @@ use super::model::{Fact, MAX_NAME, MatrixRow, Table};
 use super::reader::{Scene, clip};
 
 /// Models and bus addresses.
-pub const NVIDIA_SMI: Family =
-    Family { commands: &["nvidia-smi", "nvidia-smi -L"], reads: "Model and PCI address of each GPU, version of the driver.", starts: &["GPU"], read: nvidia_smi };
+pub const NVIDIA_SMI: Family = Family {
+    commands: &["nvidia-smi", "nvidia-smi -L", "nvidia-smi --query-gpu=… --format=csv"],
+    reads: "Model and PCI address of each GPU, version of the driver.",
+    starts: &["GPU", "index,", "name,", "gpu_name,", "NVIDIA", "Tesla", "Quadro"],
+    read: nvidia_smi,
+};
 
 /// Tables between GPUs.
 pub const TOPO: Family = Family {
@@ -25,7 +29,41 @@ pub fn pci(word: &str) -> bool {
 }
 
 fn nvidia_smi(scene: &mut Scene<'_>) -> bool {
-    row(scene).or_else(|| listed(scene)).or_else(|| driver(scene)).is_some()
+    row(scene).or_else(|| listed(scene)).or_else(|| driver(scene)).or_else(|| queried(scene)).is_some()
+}
+
+/// `index, name, driver_version, pci.bus_id` and `0, NVIDIA GeForce RTX 5090, 570.86.10, 00000000:41:00.0`. Without the
+/// heading, the command names the columns.
+fn queried(scene: &mut Scene<'_>) -> Option<()> {
+    const NAMES: [&str; 3] = ["index", "name", "gpu_name"];
+    let cells: Vec<&str> = scene.text.split(',').map(|c| c.trim().split(" [").next().unwrap_or_default()).collect();
+    if NAMES.contains(&cells[0]) && cells[1..].iter().any(|c| matches!(*c, "name" | "uuid") || c.contains(['_', '.'])) {
+        scene.memo.part = format!("--query-gpu={}", cells.join(","));
+        scene.memo.gpu = None;
+        return Some(());
+    }
+    let asked = if scene.memo.part.starts_with("--query-gpu=") { &scene.memo.part } else { &scene.memo.command };
+    let columns: Vec<&str> = asked.split_whitespace().find_map(|w| w.strip_prefix("--query-gpu="))?.split(',').collect();
+    let cell = |names: &[&str]| columns.iter().position(|c| names.contains(c)).and_then(|at| cells.get(at).copied());
+    let (name, bus) = (cell(&["name", "gpu_name"]), cell(&["pci.bus_id", "gpu_bus_id"]).filter(|b| pci(b)));
+    if cells.len() != columns.len() || (name.is_none() && bus.is_none()) {
+        return None;
+    }
+    let (name, bus) = (name.map(|n| clip(n, MAX_NAME).to_owned()), bus.map(str::to_owned));
+    let driver = cell(&["driver_version"]).filter(|d| d.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned);
+    let index = match cell(&["index"]) {
+        Some(index) => index.parse().ok()?,
+        // In the order of their indices.
+        None => scene.memo.gpu.map_or(0, |n| n + 1),
+    };
+    scene.memo.gpu = Some(index);
+    if let Some(driver) = driver {
+        scene.host.driver = Some(Fact::new(driver, scene.at));
+    }
+    let gpu = scene.host.gpu_mut(index, scene.at)?;
+    gpu.name = name.unwrap_or_else(|| std::mem::take(&mut gpu.name));
+    gpu.bus_id = bus.unwrap_or_else(|| std::mem::take(&mut gpu.bus_id));
+    Some(())
 }
 
 /// `|   0  NVIDIA GeForce RTX 5090   Off |   00000000:41:00.0 Off |`
@@ -118,6 +156,18 @@ mod tests {
         }
         let list = "GPU 0: NVIDIA RTX PRO 6000 Blackwell Workstation Edition (UUID: GPU-00000000-0000-0000-0000-000000000000)\n";
         assert_eq!(one(list).gpus[0].name, "NVIDIA RTX PRO 6000 Blackwell Workstation Edition");
+    }
+
+    #[test]
+    fn columns_that_were_asked_for() {
+        let whole = "index, name, driver_version, pci.bus_id\n0, NVIDIA GeForce RTX 5090, 570.86.10, 00000000:41:00.0\n1, NVIDIA GeForce RTX 5090, 570.86.10, 00000000:61:00.0\n";
+        let command = "ada@orion:~$ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader\nNVIDIA GeForce RTX 5090, 570.86.10\nNVIDIA GeForce RTX 5090, 570.86.10\n";
+        for (text, bus) in [(whole, "00000000:61:00.0"), (command, "")] {
+            let facts = one(text);
+            assert_eq!(facts.gpus.iter().map(|g| (g.index, g.name.as_str())).collect::<Vec<_>>(), [(0, "NVIDIA GeForce RTX 5090"), (1, "NVIDIA GeForce RTX 5090")]);
+            assert_eq!((facts.gpus[1].bus_id.as_str(), facts.driver.map(|d| d.value)), (bus, Some("570.86.10".to_owned())));
+        }
+        assert!(super::super::tests::read("name, age\nNVIDIA, 30\nNVIDIA makes cards, and more\n0, NVIDIA x, y\n").is_empty());
     }
 
     #[test]
