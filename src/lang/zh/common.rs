@@ -4,7 +4,7 @@ use crate::lang::catalogue::Table;
 
 /// Its texts.
 pub const TABLE: Table = Table {
-    texts: &[],
+    texts: &[("The program finished its work all the same.", "尽管如此，程序还是做完了它的工作。")],
     phrases: &[
         ("rank {one}", "rank {one}"),
         ("ranks {}", "rank {0}"),

@@ -114,6 +114,10 @@ pub const TABLE: Table = Table {
             "Data had passed before, so the addresses were right at the start: look for a link event, an overloaded or lossy fabric, settings that differ between the ranks, or a rank that ended.",
             "此前有数据传成功过，说明一开始地址是对的：查链路事件、过载或丢包的网络、各 rank 之间不同的设置，或者某个已经退出的 rank。",
         ),
+        (
+            "The text names the call alone, outside of any line of NCCL: the log itself, with NCCL_DEBUG=WARN, says what it answered.",
+            "这段文字只提到了这个调用，不是 NCCL 自己的日志行：设置 NCCL_DEBUG=WARN 后的日志会写明它返回了什么。",
+        ),
         ("If a rank died about half a minute earlier, that is the cause instead; its log tells.", "如果约半分钟前有某个 rank 死了，那它才是原因；看它的日志便知。"),
         (
             "The port is InfiniBand, where the subnet manager gives the addresses: no GID index is involved.{} Look at the subnet manager, the port's LID and state, the partition (P_Key) and the cable.",

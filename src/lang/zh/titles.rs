@@ -185,6 +185,7 @@ pub const PEER_CRASH: Table = Table {
     phrases: &[
         ("died or left", "死了或离开了"),
         ("was killed for lack of host memory", "因主机内存不足被杀掉了"),
+        ("were killed for lack of host memory", "因主机内存不足被杀掉了"),
         ("; {} lost the connection", "；{0*}与它断开了连接"),
         (" at {}", "（位于 {0}）"),
     ],
@@ -234,7 +235,8 @@ pub const GPU_ERROR: Table = Table {
         ("the GPU no longer answers", "GPU 不再应答"),
         ("the GPU no longer answers on PCIe", "GPU 在 PCIe 上不再应答"),
         ("the GPU needs a reset", "GPU 需要复位"),
-        ("the fabric manager of the NVSwitches does not run", "NVSwitch 的 Fabric Manager 没有运行"),
+        ("the GPUs are not set up yet: mostly the fabric manager of the NVSwitches does not run", "GPU 尚未初始化完成：多半是 NVSwitch 的 Fabric Manager 没有运行"),
+        ("a test's results are wrong in {} rows: a GPU or one of its links changes data", "测试结果有 {0} 行是错的：某块 GPU 或它的某条链路改坏了数据"),
         ("a kernel touched memory that is not mapped", "某个内核访问了未映射的内存"),
         (
             "a kernel raised an exception (bad address, bad instruction): mostly the program, also overclocked or bad memory",

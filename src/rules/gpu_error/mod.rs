@@ -109,7 +109,7 @@ fn foreign(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
 /// A test whose results are wrong over NVLink or between nodes; over P2P on PCIe it has a cause of its own.
 fn wrong_results(ask: Ask<'_>) -> Option<Fault<'_>> {
     let hit = ask.hits("nccl_tests.done").into_iter().find(|h| h.num("wrong").is_some_and(|n| n > 0))?;
-    let meaning = format!("a test's results are wrong in {} rows: memory or a link of a GPU, or a fault of the library, changed the data", hit.get("wrong").unwrap_or("some"));
+    let meaning = format!("a test's results are wrong in {} rows: a GPU or one of its links changes data", hit.get("wrong").unwrap_or("some"));
     super::p2p_iommu_acs_hang::wrong_results(ask).is_none().then_some(Fault { hit, meaning, hardware: true, confidence: Confidence::Likely })
 }
 
