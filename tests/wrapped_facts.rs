@@ -122,6 +122,13 @@ fn prefixes_name_the_hosts() {
     // Of another launch it is not known what its numbers mean.
     let other = of(&format!("{}{}", rank(0, "orion"), rank(1, "vega")), facts);
     assert_eq!(other, known(&[("the host of task 0 of facts.txt", "mlx5_3"), ("the host of task 1 of facts.txt", "mlx5_7")]));
+    // What tools print above the output of each host.
+    let ansible = "orion | CHANGED | rc=0 >>\nCA 'mlx5_3'\n\tPort 1:\nvega | SUCCESS | rc=0 >>\nCA 'mlx5_7'\n";
+    assert_eq!(of("", ansible), known(&two));
+    assert_eq!(of("", &ansible.replace("orion", "gpu-1").replace("vega", "gpu-2")), known(&[("gpu-1", "mlx5_3"), ("gpu-2", "mlx5_7")]));
+    let rule = "-".repeat(16);
+    let dshbak = format!("{rule}\norion\n{rule}\nCA 'mlx5_3'\n{rule}\nvega\n{rule}\nCA 'mlx5_7'\n");
+    assert_eq!(of("", &dshbak), known(&two));
     // A command that runs elsewhere tells of the host where it runs.
     let ssh = "$ ibv_devices\nCA 'mlx5_0'\nada@head:~$ ssh orion ibstat\nCA 'mlx5_3'\n\tPort 1:\n$ ssh vega ibstat\nCA 'mlx5_7'\nada@head:~$ ibstat\nCA 'mlx5_9'\n";
     assert_eq!(of("", ssh), known(&[("head", "mlx5_9"), ("orion", "mlx5_3"), ("the host of facts.txt", "mlx5_0"), ("vega", "mlx5_7")]));

@@ -75,6 +75,7 @@ pub fn gate(line: &[u8]) -> bool {
             || is_path(first)
             || is_setting(first)
             || is_tree(first)
+            || is_rule(first)
             || is_marked(line);
     }
     STARTS.contains(first) || by_form(first, rest) || is_prompt(line) || is_marked(line)
@@ -121,6 +122,7 @@ fn by_form(first: &[u8], rest: &[u8]) -> bool {
                 || first.len() == 7 && first[2] == b':' && first[5] == b'.'
                 || first.len() == 12 && first[4] == b':' && first[7] == b':'
                 || rest.ends_with(b" /dev/shm")
+                || second == b"|" && rest.ends_with(b">>")
                 || is_path(first)
                 || is_setting(first)
         }
@@ -135,6 +137,11 @@ fn is_number(word: &[u8]) -> bool {
 fn is_path(word: &[u8]) -> bool {
     let head = &word[..word.len().min(200)];
     memchr::memchr(b'/', head).is_some() && (memchr::memmem::find(head, b"/ports/").is_some() || memchr::memmem::find(head, b"/proc/cmdline").is_some())
+}
+
+/// A line of dashes.
+pub fn is_rule(word: &[u8]) -> bool {
+    word.len() >= 8 && word.iter().all(|b| *b == b'-')
 }
 
 /// Part of the tree of `lspci -t`: `-[0000:00]-+-00.0`, `+-01.0-[41]----00.0`.

@@ -77,6 +77,8 @@ pub struct Memo {
     pub part: String,
     /// Heading of a list that has had no entry yet.
     pub head: Option<Line>,
+    /// Number of the last rule of dashes, and the name behind it.
+    pub title: (u64, String),
 }
 
 /// A PCI device, as its heading shows it.
@@ -125,6 +127,12 @@ impl Reader {
     /// Takes a line in; true if it was read as a fact.
     pub fn see(&mut self, raw: &RawLine<'_>) -> bool {
         let at = Line { stream: 0, line: raw.line, offset: raw.offset, text: clip(&String::from_utf8_lossy(raw.text), MAX_LINE_TEXT).to_owned() };
+        if let Some(name) = source::ansible(String::from_utf8_lossy(&raw.text[..raw.text.len().min(MAX_LINE_TEXT)]).trim())
+            && let Some(place) = self.place(&Source::default())
+        {
+            self.named(place, None, name);
+            return true;
+        }
         let source = prefix::source(raw.wrap, raw.msg);
         let behind = prefix::front(&source, raw.msg).filter(|(_, text)| text.len() <= MAX_FACT_LINE && gate(text));
         let behind = behind.map(|(source, text)| (source, String::from_utf8_lossy(text)));
@@ -212,7 +220,17 @@ impl Reader {
         self.places[place].host.and_then(|h| self.hosts.get(h)).is_some_and(|h| !h.host.is_empty())
     }
 
+    /// What follows is the output of a command on this host.
+    fn named(&mut self, place: usize, task: Option<u32>, name: &str) {
+        self.places[place].memo = Memo { last: self.places[place].memo.last, ..Memo::default() };
+        self.enter(place, name, task, Naming::Wrapper);
+    }
+
     fn line(&mut self, place: usize, task: Option<u32>, text: &str, at: &Line) -> bool {
+        if let Some(name) = source::title(text, &mut self.places[place].memo, at.line) {
+            self.named(place, task, &name);
+            return true;
+        }
         if let Some(head) = source::heading(text, &self.places[place].memo) {
             self.heading(place, task, &head, at);
             return true;

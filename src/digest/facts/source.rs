@@ -1,6 +1,6 @@
 //! Lines that say whose output follows and which: the marks of collected files, prompts, bare commands.
 
-use super::gate::{MARKS, is_command};
+use super::gate::{MARKS, is_command, is_rule};
 use super::model::Naming;
 use super::reader::Memo;
 use super::runner;
@@ -72,6 +72,26 @@ fn under<'t>(who: Option<&'t str>, command: &'t str) -> Heading<'t> {
 /// What a machine may be called.
 fn is_name(word: &str) -> bool {
     (2..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_')) && word.as_bytes()[0].is_ascii_alphabetic()
+}
+
+/// `node1 | CHANGED | rc=0 >>` of Ansible: the output that follows is of this host.
+pub fn ansible(text: &str) -> Option<&str> {
+    let mut parts = text.strip_suffix(">>")?.split(" | ");
+    let (name, state, code) = (parts.next()?, parts.next()?, parts.next()?);
+    (is_name(name) && matches!(state, "CHANGED" | "SUCCESS" | "FAILED" | "UNREACHABLE!") && code.starts_with("rc=")).then_some(name)
+}
+
+/// A name between two rules of dashes (`dshbak`, `clush -b`): what follows is of this host. `line` is the line's number.
+pub fn title(text: &str, memo: &mut Memo, line: u64) -> Option<String> {
+    if is_rule(text.as_bytes()) {
+        let (rule, title) = std::mem::replace(&mut memo.title, (line, String::new()));
+        return Some(title).filter(|t| !t.is_empty() && rule + 2 == line);
+    }
+    // Banners shout, hosts do not.
+    if memo.title.0 + 1 == line && memo.title.1.is_empty() && is_name(text) && !text.contains(char::is_uppercase) {
+        text.clone_into(&mut memo.title.1);
+    }
+    None
 }
 
 /// A command alone on its line, as people put it above what they paste.
@@ -165,6 +185,8 @@ mod tests {
         ] {
             assert_eq!(of(text).map(|h| (h.0, h.1.trim_start_matches("sudo "))), Some((None, "ulimit -l")), "{text}");
         }
+        assert_eq!(ansible("gpu-01 | CHANGED | rc=0 >>"), Some("gpu-01"));
+        assert_eq!(ansible("gpu-01 | all is well | rc >>"), None);
         assert_eq!(of("export NCCL_DEBUG=INFO # ip link shows it"), None);
         assert_eq!(of("- nvidia-smi says no"), None);
         assert_eq!(of("nvidia-smi has failed because it could not talk to the driver"), None);
