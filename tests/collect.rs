@@ -127,7 +127,9 @@ fn no_command_at_all_is_no_failure() {
 #[test]
 fn a_hanging_command_costs_its_time_only() {
     let mut fakes = FAKES.to_vec();
-    fakes.push(("ibstat", "echo begun; trap '' TERM; sleep 61 & wait"));
+    let sleep = own(61);
+    let hang = format!("echo begun; trap '' TERM; sleep {sleep} & wait");
+    fakes.push(("ibstat", &hang));
     let host = Host::new(&fakes);
     let wanted = "$ ibstat\nbegun\n### timed out after 1 s";
     let start = Instant::now();
@@ -140,7 +142,21 @@ fn a_hanging_command_costs_its_time_only() {
     }
     // A busy machine is slow; a hanging one would take a minute for each.
     assert!(start.elapsed() < Duration::from_secs(55));
-    assert!(living("61").is_empty(), "a sleep was left behind");
+    assert!(gone(&sleep), "a sleep was left behind");
+}
+
+/// A length of sleep that no other run of these tests uses.
+fn own(seconds: u32) -> String {
+    format!("{seconds}.{:07}", std::process::id())
+}
+
+/// Whether no such sleep is left, or soon will be.
+fn gone(seconds: &str) -> bool {
+    let start = Instant::now();
+    while !living(seconds).is_empty() && start.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    living(seconds).is_empty()
 }
 
 /// Processes `sleep SECONDS` that are alive.
@@ -160,20 +176,21 @@ fn interrupted(mut command: Plain, seconds: &str) -> Output {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     let output = child.wait_with_output().expect("it ends");
     assert!(start.elapsed() < Duration::from_secs(55));
-    thread::sleep(Duration::from_millis(100));
-    assert!(living(seconds).is_empty(), "a child was left behind");
+    assert!(gone(seconds), "a child was left behind");
     output
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_read_and_leaves_no_child() {
     let mut fakes = FAKES.to_vec();
-    fakes.push(("ip", "echo begun; sleep 62"));
+    let sleep = own(62);
+    let hang = format!("echo begun; sleep {sleep}");
+    fakes.push(("ip", &hang));
     let host = Host::new(&fakes);
     let file = host.path().join("facts.txt");
     let mut command = Plain::new(env!("CARGO_BIN_EXE_ncclog"));
     command.args(["collect", "--timeout", "60", "-o"]).arg(&file).env("PATH", host.search_path());
-    let output = interrupted(command, "62");
+    let output = interrupted(command, &sleep);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("was stopped"), "{output:?}");
     let facts = fs::read_to_string(&file).expect("what there was is written");
@@ -181,13 +198,15 @@ fn an_interrupt_keeps_what_was_read_and_leaves_no_child() {
     assert_eq!(section(&facts, "ibv_devices"), "$ ibv_devices\n    mlx5_0\t0002c903000e0b72\n### exit 0");
 
     let mut fakes = FAKES.to_vec();
-    fakes.push(("ip", "echo begun; sleep 63"));
+    let sleep = own(63);
+    let hang = format!("echo begun; sleep {sleep}");
+    fakes.push(("ip", &hang));
     let host = Host::new(&fakes);
     let script = host.path().join("collect.sh");
     fs::write(&script, host.ncclog(&["--script", "--timeout", "60"]).stdout).expect("the folder is writable");
     let mut command = Plain::new("sh");
     command.arg(&script).env("PATH", host.search_path()).env("TMPDIR", host.path());
-    let output = interrupted(command, "63");
+    let output = interrupted(command, &sleep);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stdout).ends_with("### $ ip -br addr\nbegun\n### interrupted\n"), "{output:?}");
     let left = fs::read_dir(host.path()).expect("it is there").filter_map(Result::ok).filter(|e| e.file_name().to_string_lossy().starts_with("ncclog."));
