@@ -40,6 +40,9 @@ pub struct Catalogue {
     parts: RefCell<HashMap<String, Found>>,
 }
 
+/// A text with fewer literal letters says too little to tell where its places end: each is one word, a list, or known.
+const SHORT: usize = 4;
+
 /// A translated text, and how many letters of it the catalogue knew.
 #[derive(Clone)]
 struct Found {
@@ -104,8 +107,8 @@ impl Catalogue {
             let last = &best[j - 1];
             let mut top = Found { known: last.known, covered: last.covered, text: last.text.clone() };
             push(&mut top.text, &text[cuts[j - 1]..*end]);
-            // Of two readings that know the same, the finer one is right.
-            for i in (0..j).rev() {
+            // Of two readings that know the same, the one with fewer segments is right.
+            for i in 0..j {
                 let Some((found, apart)) = self.segment(&text[cuts[i]..*end], inner, depth) else { continue };
                 let (known, covered) = (best[i].known + found.known, best[i].covered + found.covered);
                 if (known, covered) > (top.known, top.covered) {
@@ -131,9 +134,10 @@ impl Catalogue {
     fn whole(&self, text: &str, inner: bool, depth: usize) -> Option<Found> {
         let of = |key: u8| self.by_start.get(&key).into_iter().flatten();
         let candidates = of(start(text)).chain(of(0)).map(|i| &self.patterns[*i]).filter(|p| inner || !p.phrase);
-        let found = candidates.filter_map(|p| self.fill(p, &p.captures(text)?, depth)).map(|f| Found { covered: text.len(), ..f });
-        // The first of those that know most.
-        found.reduce(|a, b| if b.known > a.known { b } else { a })
+        let found = candidates.filter_map(|p| Some((self.fill(p, &p.captures(text)?, depth)?, p.letters)));
+        // Of those that know most the one that says most of it itself.
+        let best = found.reduce(|a, b| if (b.0.known, b.1) > (a.0.known, a.1) { b } else { a });
+        best.map(|(found, _)| Found { covered: text.len(), ..found })
     }
 
     /// What stands in a place.
@@ -141,9 +145,22 @@ impl Catalogue {
         if let Some(found) = self.parts.borrow().get(text) {
             return found.clone();
         }
-        let found = self.best(text, &parts(text), true, depth);
+        let found = self.list(text, depth).unwrap_or_else(|| self.best(text, &parts(text), true, depth));
         self.parts.borrow_mut().insert(text.to_owned(), found.clone());
         found
+    }
+
+    /// A list, if each of its items is known as a whole: `1024 on node1, 4096 on node2`.
+    fn list(&self, text: &str, depth: usize) -> Option<Found> {
+        let (mark, other) = [("; ", "；"), (" and ", " 和 "), (", ", "，")].into_iter().find(|(mark, _)| text.contains(mark))?;
+        let mut list = Found { known: 0, covered: text.len(), text: String::new() };
+        for (index, item) in text.split(mark).enumerate() {
+            let found = self.whole(item, true, depth)?;
+            list.known += found.known;
+            push(&mut list.text, if index == 0 { "" } else { other });
+            push(&mut list.text, &found.text);
+        }
+        Some(list)
     }
 
     fn fill(&self, pattern: &Pattern, captures: &[&str], depth: usize) -> Option<Found> {
@@ -154,6 +171,15 @@ impl Catalogue {
                 Piece::Place { index, deep } => {
                     let capture = captures[*index];
                     let inner = (*deep && depth < DEPTH && !capture.is_empty()).then(|| self.part(capture, depth + 1));
+                    // What may be left out is looked up; a name is there.
+                    if pattern.phrase && !*deep && capture.is_empty() {
+                        return None;
+                    }
+                    // `{} on {}` says too little to tell where its places end.
+                    let whole = inner.as_ref().is_some_and(|f| f.known > 0 && f.covered == capture.len());
+                    if *deep && pattern.letters < SHORT && !whole && several_words(capture) {
+                        return None;
+                    }
                     match inner.filter(|f| f.known > 0) {
                         Some(inner) => {
                             found.known += inner.known;
@@ -173,6 +199,11 @@ impl Catalogue {
 
 /// What stands between a command and the remark behind it.
 pub const REMARK: &str = "   # ";
+
+/// Words that no comma stands between.
+fn several_words(text: &str) -> bool {
+    text.match_indices(' ').any(|(at, _)| !text[..at].ends_with(','))
+}
 
 fn start(text: &str) -> u8 {
     text.bytes().next().map_or(0, |b| b.to_ascii_lowercase())

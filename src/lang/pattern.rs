@@ -66,7 +66,7 @@ impl Pattern {
         Self {
             pieces,
             // A mark between parts is known, too.
-            letters: if literals.len() == 1 { letters.max(1) } else { letters },
+            letters: letters.max(usize::from(phrase)),
             literals,
             phrase,
             #[cfg(test)]

@@ -240,7 +240,7 @@ pub const TABLE: Table = Table {
         // Parts.
         ("on {}: {}, {}", "用于 {0*}：{1}，{2}"),
         ("on {}{now}", "在 {0*}"),
-        ("on {place}", "在 {place} 上"),
+        ("on {place}", "在 {place*} 上"),
         ("{who}, {hca}", "{who*}，{hca}"),
         ("{} on {}", "{1*} 上的 {0*}"),
         (" ({h})", "（{h}）"),

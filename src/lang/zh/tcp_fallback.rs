@@ -131,7 +131,7 @@ pub const TABLE: Table = Table {
     ],
     phrases: &[
         (" on {}", "（{0*}）"),
-        ("{1} on {2}", "{2*} 上的 {1}"),
+        ("{1} on {2}", "{1}（{2*}）"),
         ("use", "用的是"),
         ("uses", "用的是"),
         (" ({})", "（{0*}）"),
@@ -153,7 +153,7 @@ pub const TABLE: Table = Table {
         ("{ports} is down", "{ports*}是断开的"),
         ("NCCL finds no RDMA device", "NCCL 找不到 RDMA 设备"),
         ("why is not in the log", "日志里看不出原因"),
-        ("{} on {}", "{1*} 上的 {0}"),
+        ("{} on {}", "{0*}（{1*}）"),
         ("every RDMA port of {}", "{0*} 的所有 RDMA 端口"),
         ("on every node", "在每个节点上"),
         ("on {}", "在 {0} 上"),
