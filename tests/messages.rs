@@ -113,6 +113,7 @@ fn every_row_finds_its_own_sample() {
         "proxy",
         "cuda",
         "collective",
+        "rccl",
     ];
     let mut wrong = Vec::new();
     let mut rows = 0;

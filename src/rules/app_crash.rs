@@ -25,6 +25,7 @@ const FATAL: &[&str] = &[
     "api.argument",
     "api.destroyed",
     "api.racing",
+    "api.invalid_stream",
     "accelerate.rtx_refusal",
 ];
 

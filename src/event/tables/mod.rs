@@ -18,6 +18,7 @@ mod proxy;
 mod python;
 mod ras;
 mod ray;
+mod rccl;
 mod rocm;
 mod socket;
 mod torch;
@@ -42,6 +43,7 @@ pub const TABLES: &[&[Shape]] = &[
     python::SHAPES,
     launcher::SHAPES,
     rocm::SHAPES,
+    rccl::SHAPES,
     kernel::SHAPES,
     hostfacts::SHAPES,
     ras::SHAPES,

@@ -32,7 +32,12 @@ pub const SHAPES: &[Shape] = &[
         "On such builds P2P over PCIe needs this variable; without it RCCL drops P2P silently.",
     ),
     line("rocm.numa_balancing", "*NUMA auto balancing enabled which can lead to variability in the RCCL performance", INIT, "A note on performance. Harmless."),
-    line("rocm.scratch_reclaim", "HSA_NO_SCRATCH_RECLAIM=1 must be set to avoid performance degradation", INIT, "A note on performance."),
+    line(
+        "rocm.scratch_reclaim",
+        "HSA_NO_SCRATCH_RECLAIM=1 must be set to avoid performance degradation with the current HIP configuration. (Runtime version:{runtime:d}, GPU Firmware version:{firmware:d})",
+        INIT,
+        "The GPU firmware is older than this RCCL wants, and the variable that makes up for it is not set. RCCL 2.27 and 2.28 end here; later ones go on, slower.",
+    ),
     line("rocm.mscclpp_off", "MSCCL++: Cannot enable MSCCL++ on {!arch:w} architecture", INIT, "Harmless."),
     line("rocm.ipc_failed", "*hipIpcGetMemHandle failed : {!text}", P2P, IPC),
     line("rocm.ipc_failed", "*hipIpcOpenMemHandle failed : {!text}", P2P, IPC),
