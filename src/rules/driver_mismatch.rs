@@ -34,6 +34,10 @@ pub(super) fn names_driver(text: &str) -> bool {
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
+    let refused = firmware(ask);
+    if refused.is_some() {
+        return refused.into_iter().collect();
+    }
     let kinds = ["cuda.failure", "torch.cuda_error", "nvml.failed", "nvml.call_failed", "nccl_tests.failure", "app.exception", "warn.unknown"];
     let hits: Vec<Hit<'_>> = ask.any_of(&kinds).into_iter().filter(|h| names_driver(h.text())).collect();
     let Some(first) = hits.first() else { return Vec::new() };
@@ -80,6 +84,41 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
+/// RCCL refuses the pair of HIP runtime and GPU firmware.
+fn firmware(ask: Ask<'_>) -> Option<Finding> {
+    let hits = ask.hits("rocm.refused");
+    hits.first()?;
+    let versions = ask.hits("rocm.scratch_reclaim");
+    let named = versions.iter().find_map(|h| Some((h.get("runtime")?, h.get("firmware")?)));
+    let mut finding = Finding::new(ID, Severity::Error, Confidence::Certain, format!("RCCL refuses the firmware of the GPU ({})", ranks_text(&ranks_of(&hits))));
+    prove(&mut finding, &hits);
+    finding.evidence.extend(versions.first().map(Hit::evidence));
+    finding.why = format!(
+        "RCCL ends at its start: on MI300 and MI350 it wants a newer GPU firmware or HIP runtime than this host has{}, or the variable that makes up for it. Without it the runtime takes scratch memory back and gives it out again all the time. Later versions of RCCL only warn.",
+        named.map_or_else(String::new, |(runtime, firmware)| format!(" (HIP runtime {runtime}, firmware {firmware})"))
+    );
+    finding.fixes = vec![
+        fix(
+            "Set the variable on every rank",
+            "At once.",
+            &["export HSA_NO_SCRATCH_RECLAIM=1"],
+            "nothing",
+            "GPU memory that kernels used as scratch is not given back",
+            "unset HSA_NO_SCRATCH_RECLAIM",
+        ),
+        fix(
+            "Update the GPU's firmware and the driver",
+            "To do without the variable.",
+            &["sudo amd-smi firmware   # or: rocm-smi --showfwinfo", "apt list --installed 2>/dev/null | grep -e amdgpu-dkms -e rocm-core"],
+            "reboot",
+            "none",
+            "install the former driver",
+        ),
+    ];
+    finding.verify = lines(&["The new log reaches `Init COMPLETE`, and holds no HSA_NO_SCRATCH_RECLAIM line."]);
+    Some(finding)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::analysis::analyze_texts;
@@ -96,5 +135,17 @@ mod tests {
         let f = found("h1:1:2 [0] misc/nvmlwrap.cc:104 NCCL WARN nvmlInit_v2() failed: Driver Not Loaded\n").expect("unloaded");
         assert_eq!(f.confidence, super::Confidence::Likely);
         assert!(found("h1:1:2 [0] NCCL INFO cudaDriverVersion 11040\n").is_none());
+    }
+
+    #[test]
+    fn a_firmware_that_rccl_refuses_is_named_with_its_variable() {
+        let head = "h1:1:2 [0] [FATAL ERROR]: ";
+        let told = "HSA_NO_SCRATCH_RECLAIM=1 must be set to avoid performance degradation with the current HIP configuration. (Runtime version:60342134, GPU Firmware version:168)";
+        let f = found(&format!("{head}{told}\n{head}Please set HSA_NO_SCRATCH_RECLAIM=1 and rerun.\n")).expect("firmware");
+        assert_eq!(f.confidence, super::Confidence::Certain);
+        assert!(f.why.contains("firmware 168"), "{}", f.why);
+        assert!(f.fixes[0].commands[0].contains("HSA_NO_SCRATCH_RECLAIM=1"));
+        // Later versions warn and go on.
+        assert!(found(&format!("h1:1:2 [0] init.cc:300 NCCL WARN {told}\n")).is_none());
     }
 }

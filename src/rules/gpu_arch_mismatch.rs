@@ -27,7 +27,14 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let what = if amd { "The library" } else { "The program or the library" };
     let mut finding = Finding::new(ID, Severity::Error, Confidence::Certain, format!("{what} holds no code for the GPU of {}{cards}", ranks_text(&ranks_of(&hits))));
     prove(&mut finding, &hits);
-    finding.why = "The GPU refuses the kernel because none was built for its architecture. It is no fault of the machine: the package was made for other GPUs, or two architectures are mixed and only one is in it. Errors of other ranks follow from it.".to_owned();
+    // RCCL knows it before it starts a kernel.
+    let asked = hits.iter().any(|h| h.text().contains("Build flag") || h.text().contains("unsupported architecture"));
+    finding.why = if asked {
+        "This build of RCCL says itself that it does not support the GPU. It is no fault of the machine: the package was made for other GPUs. Errors of other ranks follow from it."
+            .to_owned()
+    } else {
+        "The GPU refuses the kernel because none was built for its architecture. It is no fault of the machine: the package was made for other GPUs, or two architectures are mixed and only one is in it. Errors of other ranks follow from it.".to_owned()
+    };
     finding.fixes = if amd {
         vec![
             fix(
@@ -75,6 +82,7 @@ mod tests {
     fn the_refused_kernel_is_certain() {
         let f = found("h1:1:2 [1] /build/rccl/hipify/src/enqueue.cc:1 NCCL WARN HIP failure 'invalid device function'\n").expect("arch");
         assert_eq!(f.confidence, super::Confidence::Certain);
+        assert!(found("h1:1:2 [0] [FATAL ERROR]: Build flag HIP_HOST_UNCACHED_MEMORY must be set to avoid memory corruption on mi350x\n").is_some());
         assert!(found("RuntimeError: CUDA error: no kernel image is available for execution on the device\n").is_some());
         assert!(found("RuntimeError: CUDA error: an illegal memory access was encountered\n").is_none());
     }

@@ -12,6 +12,7 @@ pub const TABLE: Table = Table {
         ("{who} sees no GPU", "{who*}看不到任何 GPU"),
         ("The NVIDIA driver is not loaded on the host of {who}", "{who*}所在的主机没有加载 NVIDIA 驱动"),
         ("The GPU driver does not fit the CUDA version ({who})", "GPU 驱动与 CUDA 版本不匹配（{who*}）"),
+        ("RCCL refuses the firmware of the GPU ({})", "RCCL 拒绝在这个 GPU 固件上运行（{0*}）"),
         ("{what} holds no code for the GPU of {}{cards}", "{what*}里没有适合{0*}的 GPU 的代码"),
         ("{name} is older than the program needs", "{name} 比程序所需的版本旧"),
         ("{name} does not know this GPU: its kernels ask for too much shared memory", "{name} 不认识这款 GPU：它的内核要的共享内存太多"),
