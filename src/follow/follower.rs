@@ -5,6 +5,7 @@ use super::targets::{Scan, parent};
 use super::watch::{News, absolute};
 use super::{Extra, Lines, Progress, Stream, Tail, Targets};
 use crate::digest::{Digest, Process, StreamInfo};
+use crate::input::Problem;
 use crate::job::{Job, Vantage};
 use crate::rules::Analysis;
 use ahash::AHashMap;
@@ -112,6 +113,11 @@ impl Follower {
     /// Names that have no file yet.
     pub fn awaited(&self) -> Vec<&Path> {
         self.tails.iter().filter(|t| !t.seen).map(|t| t.path.as_path()).collect()
+    }
+
+    /// Directories that could not be searched when it looked last.
+    pub fn closed(&self) -> &[Problem] {
+        &self.targets.closed
     }
 
     /// Every input has ended: nothing more can come.

@@ -1,10 +1,10 @@
 //! What the user named: files, patterns and directories, some of which may not be there yet.
 
-use crate::input::{MAX_DEPTH, may_be_log, natural_key};
+use crate::input::{MAX_DEPTH, Problem, closed_folder, may_be_log, natural_key};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
 /// A folder that changed so recently may change again without a newer time stamp.
 const RACY: Duration = Duration::from_secs(2);
@@ -20,6 +20,8 @@ pub struct Targets {
     folders: BTreeSet<PathBuf>,
     /// Standard input is followed, too.
     pub stdin: bool,
+    /// Directories that the last scan could not search.
+    pub closed: Vec<Problem>,
     /// The folders of the last scan and when each had changed.
     stamps: Vec<(PathBuf, Option<SystemTime>)>,
 }
@@ -84,18 +86,20 @@ impl Targets {
     /// Looks for the files that are there now.
     pub fn scan(&mut self) -> Scan {
         let mut folders = BTreeSet::new();
+        let mut closed = Vec::new();
         let mut files: BTreeSet<PathBuf> = self.files.iter().cloned().collect();
         for file in &self.files {
             folders.insert(parent(file));
         }
         for folder in &self.folders {
             folders.insert(parent(folder));
-            walk(folder, &mut files, &mut folders, 0);
+            walk(folder, &mut files, &mut folders, &mut closed, 0);
         }
         for pattern in &self.globs {
             files.extend(glob::glob(pattern).into_iter().flatten().flatten().filter(|p| !p.is_dir()));
             folders.extend(folders_of(pattern));
         }
+        self.closed = closed;
         self.stamps = folders.iter().map(|f| (f.clone(), stamp(f))).collect();
         let mut files: Vec<PathBuf> = files.into_iter().collect();
         files.sort_by_cached_key(|f| natural_key(&f.display().to_string()));
@@ -115,8 +119,18 @@ pub fn parent(path: &Path) -> PathBuf {
     }
 }
 
-fn walk(folder: &Path, files: &mut BTreeSet<PathBuf>, folders: &mut BTreeSet<PathBuf>, depth: usize) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+/// Directories that could not be searched are added to `closed`.
+fn walk(folder: &Path, files: &mut BTreeSet<PathBuf>, folders: &mut BTreeSet<PathBuf>, closed: &mut Vec<Problem>, depth: usize) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            // One that is not there yet may still come.
+            if error.kind() != io::ErrorKind::NotFound {
+                closed.push(closed_folder(folder, &error));
+            }
+            return;
+        }
+    };
     folders.insert(folder.to_owned());
     for entry in entries.filter_map(Result::ok) {
         let path = entry.path();
@@ -126,7 +140,7 @@ fn walk(folder: &Path, files: &mut BTreeSet<PathBuf>, folders: &mut BTreeSet<Pat
         }
         if kind.is_dir() {
             if depth < MAX_DEPTH {
-                walk(&path, files, folders, depth + 1);
+                walk(&path, files, folders, closed, depth + 1);
             }
         } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {
             files.insert(path);

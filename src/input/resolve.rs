@@ -2,8 +2,8 @@
 
 use super::Problem;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +54,7 @@ pub fn resolve(inputs: &[String]) -> Resolved {
         match expand(Path::new(input)) {
             Ok((found, closed)) => {
                 files.extend(found);
-                let text = |error| format!("cannot be searched ({error}); what is in it was left out, check that you may read it");
-                out.problems.extend(closed.into_iter().map(|(path, error)| Problem { path: path.display().to_string(), text: text(error) }));
+                out.problems.extend(closed.into_iter().map(|(path, error)| closed_folder(&path, &error)));
             }
             Err(text) => out.problems.push(Problem { path: input.clone(), text }),
         }
@@ -65,6 +64,11 @@ pub fn resolve(inputs: &[String]) -> Resolved {
     files.sort_by_cached_key(|f| natural_key(&f.display().to_string()));
     out.sources.extend(files.into_iter().map(Source::File));
     out
+}
+
+/// A directory that could not be searched.
+pub fn closed_folder(path: &Path, error: &io::Error) -> Problem {
+    Problem { path: path.display().to_string(), text: format!("cannot be searched ({error}); what is in it was left out, check that you may read it") }
 }
 
 /// Files, and directories that could not be searched.
