@@ -130,6 +130,9 @@ mod tests {
             assert_eq!((c.from, c.to, c.via, c.text, c.net), (from, to, via, shown.as_bytes(), net.as_bytes()), "{text}");
         }
         assert_eq!(parse(b"Channel 00/0 : 0[3000] -> 1[7000] via P2P/direct pointer nRanks 02").map(|c| (c.text, c.nranks)), Some((&b"P2P/direct pointer"[..], Some(2))));
+        // RCCL 2.27: bus ids between GPUs of a node, devices over the network.
+        let far = parse(b"Channel 03/0 : 7[7] -> 8[0] [send] via NET/IB/6/GDRDMA comm 0x561006b28580 nRanks 16").expect("a channel");
+        assert_eq!((far.net, far.gdr, far.comm, far.nranks), (&b"IB"[..], true, Some(0x5610_06b2_8580), Some(16)));
         assert!(parse(b"Channel 00/02 :    0   1   2   3").is_none());
     }
 }

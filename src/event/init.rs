@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_version_of_the_line() {
-        let cases: [(&str, Phase, Option<u64>); 10] = [
+        let cases: [(&str, Phase, Option<u64>); 13] = [
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 - Init COMPLETE", Phase::Complete, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1a000 - Init COMPLETE", Phase::Complete, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1a000 commId 0xabc - Init START", Phase::Start, Some(0xabc)),
@@ -190,12 +190,17 @@ mod tests {
             ("comm 0x7f1 rank 1 nranks 2 cudaDev 1 busId 9000 localSize 384 used 93412 bytes on core 4 - Init COMPLETE", Phase::Complete, None),
             ("comm 0x7f1 rank 0 nranks 2", Phase::Named, None),
             ("comm 0x7f1 rank 0 nranks 2 cudaDev 0 busId 1a000 - Destroy COMPLETE", Phase::Destroy, None),
+            // RCCL 2.27 … 2.30: the names of the calls end in `_impl`, a split counts itself.
+            ("[Rank 0] ncclCommInitAll_impl comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId b000 commId 0xabc - Init START", Phase::Start, Some(0xabc)),
+            ("ncclCommInitRankConfig_impl comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0xabc - Init COMPLETE", Phase::Complete, Some(0xabc)),
+            ("ncclCommSplit_impl comm 0x7f1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 parent 0x7e0 splitCount 1 color 1 key 0- Init START", Phase::Start, None),
         ];
         for (text, phase, id) in cases {
             let init = parse(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((init.phase, init.comm_id, init.comm, init.nranks), (phase, id, 0x7f1, Some(2)), "{text}");
         }
         assert!(parse(b"Using network IB").is_none());
+        assert!(parse(b"comm:0x7f1, nRanks:2, nNodes:1, coll channels:2 collnet channels:2, nvls channels:0, p2p channels:2").is_none());
         assert!(parse(b"Channel 00/0 : 0[3000] -> 1[9000] via P2P/IPC comm 0x5a3 nRanks 02").is_none());
     }
 }

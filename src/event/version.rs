@@ -42,6 +42,7 @@ mod tests {
         assert_eq!(parse(b"NCCL version 2.18.1+cuda12.1"), Some(Version { library: Library::Nccl, text: b"2.18.1+cuda12.1" }));
         assert_eq!(parse(b"RCCL version : 2.21.5-HEAD:9a0e6a1"), Some(Version { library: Library::Rccl, text: b"2.21.5-HEAD:9a0e6a1" }));
         assert_eq!(parse(b"RCCL version 2.17.1+hip5.7 HEAD:cbbb3d8"), Some(Version { library: Library::Rccl, text: b"2.17.1+hip5.7" }));
+        assert_eq!(parse(b"RCCL version : 2.30.4-HEAD:2b22ab0"), Some(Version { library: Library::Rccl, text: b"2.30.4-HEAD:2b22ab0" }));
         assert_eq!(parse(b"NCCL version mismatch with remote peer"), None);
     }
 }
