@@ -186,6 +186,17 @@ pub const SHAPES: &[Shape] = &[
     shape("api.destroyed", "comm {comm} has already been destroyed", "2.5.6", "", "init.cc", "The program uses a communicator after its end.").any(),
     shape("api.racing", "Fatal: host threads racing to launch NCCL on same device.", "2.26.2", "", "enqueue.cc", "Two threads of the program use one device at the same time.")
         .any(),
+    shape("tuning.no_algorithm", "No algorithm/protocol available for function {text}", "2.30.3", "", "enqueue.cc", "NCCL_ALGO or NCCL_PROTO excludes everything that would work.")
+        .any(),
+    shape(
+        "tuning.no_algorithm",
+        "No algorithm/protocol nor symKernelId available for function {text}",
+        "2.31.2",
+        "",
+        "tuning/tuning.cc",
+        "NCCL_ALGO or NCCL_PROTO excludes everything that would work.",
+    )
+    .any(),
     shape("tuning.no_algorithm", "Error : no algorithm/protocol available{text}", "2.5.6", "", "enqueue.cc", "NCCL_ALGO or NCCL_PROTO excludes everything that would work.").any(),
     shape("version.too_old", "NCCL library is too old. {text}", "2.29.2", "", "init.cc", "The program was built for a newer library than the one that was loaded.").any(),
     shape(
