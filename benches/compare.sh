@@ -8,11 +8,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mb=250 files=8 mix=coll runs=5 keep=
+size=() mix=coll runs=5 keep=
 while (($#)); do
   case $1 in
-    --mb) mb=$2 ;;
-    --files) files=$2 ;;
+    --mb | --files) size+=("$1" "$2") ;;
     --mix) mix=$2 ;;
     --runs) runs=$2 ;;
     --keep) keep=$2 ;;
@@ -28,7 +27,7 @@ else
   trap 'rm -rf "$logs"' EXIT
 fi
 cargo build --release --quiet
-cargo bench --quiet --bench genlog -- --out "$logs" --mix "$mix" --files "$files" --mb "$mb"
+benches/genlog.sh --out "$logs" --mix "$mix" "${size[@]}"
 binary=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/ncclog
 
 # What a person would search for to find what ncclog finds.

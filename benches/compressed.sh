@@ -21,7 +21,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 cargo build --release --quiet
 binary=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/ncclog
-cargo bench --quiet --bench genlog -- --out "$logs" --mix coll --files 2 --mb "$mb" >/dev/null
+benches/genlog.sh --out "$logs" --mix coll --files 2 --mb "$mb" >/dev/null
 
 python3 - "$binary" "$logs" "$runs" <<'PYTHON'
 import os, shutil, statistics, subprocess, sys, time

@@ -1,4 +1,4 @@
-//! Writes made-up logs of a large job for measurements: `cargo bench --bench genlog -- --out DIR [--mix MIX] …`.
+//! Writes made-up logs of a large job for measurements: `benches/genlog.sh --out DIR [--mix MIX] …`.
 
 #[path = "corpus/mod.rs"]
 mod corpus;
@@ -13,8 +13,8 @@ use std::thread;
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo bench --bench genlog -- --out DIR [--mix coll|rccl|init|interleaved|small] [--files N] [--mb MB]
-                                     [--seed N] [--diverge RANK:N]
+usage: benches/genlog.sh --out DIR [--mix coll|rccl|init|interleaved|small] [--files N] [--mb MB]
+                             [--seed N] [--diverge RANK:N]
 
   coll         one file a rank: start-up, then collectives of three communicators (default)
   rccl         as coll, with calls as RCCL of ROCm 7 prints them

@@ -27,7 +27,7 @@ status=0
 count() { # name, genlog arguments
   local name=$1
   shift
-  cargo bench --quiet --bench genlog -- --out "$work/$name" "$@" >/dev/null
+  benches/genlog.sh --out "$work/$name" "$@" >/dev/null
   valgrind --tool=callgrind --callgrind-out-file=/dev/null "$binary" analyze --threads 1 --fail-on never --format json "$work/$name" 2>"$work/$name.err" >/dev/null
   sed -n 's/.*Collected : //p' "$work/$name.err"
 }

@@ -21,7 +21,7 @@ trap 'rm -rf "$logs"' EXIT
 cargo build --release --quiet
 binary=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/ncclog
 for part in 8 4 2 1; do
-  cargo bench --quiet --bench genlog -- --out "$logs/$part" --mix coll --files 2 --mb "$((mb / 2 / part))" >/dev/null
+  benches/genlog.sh --out "$logs/$part" --mix coll --files 2 --mb "$((mb / 2 / part))" >/dev/null
 done
 
 python3 - "$binary" "$logs" "$pipe" <<'PYTHON'
