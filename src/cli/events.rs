@@ -10,6 +10,7 @@ use ahash::AHashMap;
 use anyhow::{Context, Result, anyhow};
 use bumpalo::Bump;
 use clap::Args;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -137,8 +138,16 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
     });
     let mut feed = Feed::new(names, poll, false, Extra { observer: Some(observer), user: None })?;
     let mut stdout = io::stdout().lock();
+    let mut told = BTreeSet::new();
     loop {
         feed.read();
+        for problem in feed.follower.problems() {
+            let text = format!("{}: {}", problem.path, problem.text);
+            if !told.contains(&text) {
+                complain(&text);
+                told.insert(text);
+            }
+        }
         let over = feed.stop || feed.ended();
         if over {
             feed.read_rest();
@@ -146,7 +155,10 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
         let out = std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner).out);
         stdout.write_all(&out).and_then(|()| stdout.flush()).context(UNWRITTEN)?;
         if over {
-            return Ok(exit::OK);
+            let awaited = feed.follower.awaited();
+            awaited.iter().take(8).for_each(|path| complain(&format!("{}: no such file appeared; check the path", path.display())));
+            let read = feed.follower.problems().is_empty() && awaited.is_empty();
+            return Ok(if read { exit::OK } else { exit::TROUBLE });
         }
         feed.wait(None);
     }

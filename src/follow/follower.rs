@@ -115,9 +115,14 @@ impl Follower {
         self.tails.iter().filter(|t| !t.seen).map(|t| t.path.as_path()).collect()
     }
 
-    /// Directories that could not be searched when it looked last.
-    pub fn closed(&self) -> &[Problem] {
-        &self.targets.closed
+    /// Inputs that could not be read when it looked last, and directories that could not be searched.
+    pub fn problems(&self) -> Vec<Problem> {
+        let stream = |place: &Place| match *place {
+            Place::Tail(i) => &self.tails[i].stream,
+            Place::Pipe(i) => &self.pipes[i].stream,
+        };
+        let unread = self.streams.iter().map(stream).filter_map(|s| Some(Problem { path: s.name().to_owned(), text: s.problem()?.to_owned() }));
+        unread.chain(self.targets.closed.iter().cloned()).collect()
     }
 
     /// Every input has ended: nothing more can come.

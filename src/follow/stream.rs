@@ -114,6 +114,11 @@ impl Stream {
         self.folder.info.problem = problem;
     }
 
+    /// What went wrong while reading, if it has not been mended since.
+    pub fn problem(&self) -> Option<&str> {
+        self.folder.info.problem.as_deref()
+    }
+
     /// What a digest says of the stream now, with unfinished lines taken as they stand.
     pub fn snapshot(&self, unfinished: &[&[u8]]) -> (StreamInfo, Vec<Process>) {
         let mut folder = self.folder.clone();

@@ -1,6 +1,6 @@
 //! What the user named: files, patterns and directories, some of which may not be there yet.
 
-use crate::input::{MAX_DEPTH, Problem, closed_folder, may_be_log, natural_key};
+use crate::input::{MAX_DEPTH, Problem, closed_folder, is_program, may_be_log, natural_key};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -142,7 +142,7 @@ fn walk(folder: &Path, files: &mut BTreeSet<PathBuf>, folders: &mut BTreeSet<Pat
             if depth < MAX_DEPTH {
                 walk(&path, files, folders, closed, depth + 1);
             }
-        } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {
+        } else if (kind.is_file() || (kind.is_symlink() && path.is_file())) && !is_program(&path) {
             files.insert(path);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::decode::{Encoding, decoder, read_up_to, sniff};
 use super::pump::{Pumped, Sink};
-use super::resolve::may_be_log;
+use super::resolve::{PROGRAM, may_be_log};
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::path::Path;
@@ -60,6 +60,9 @@ fn member(mut entry: &mut dyn Read, size: u64, cut: &Cell<bool>, sink: &mut Sink
     let mut head = vec![0; 64];
     let n = read_up_to(&mut entry, &mut head).unwrap_or(0);
     head.truncate(n);
+    if head.starts_with(PROGRAM) {
+        return sink.send(Pumped::End(0, None));
+    }
     let encoding = sniff(&head);
     match decoder(encoding, Box::new(io::Cursor::new(head).chain(entry))) {
         Ok(mut decoded) => sink.blocks(&mut decoded, |bytes| {

@@ -70,8 +70,9 @@ pub fn decoder<'a>(encoding: Encoding, raw: Box<dyn Read + 'a>) -> io::Result<Bo
     })
 }
 
-/// A compressed file may hold UTF-16.
-fn inner<'a>(mut reader: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+/// A compressed file may hold UTF-16. After an error the decompressor is not asked again: the one of bzip2 aborts then.
+fn inner<'a>(reader: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+    let mut reader = Guard::new(reader, u64::MAX);
     let mut head = vec![0; 64];
     let n = read_up_to(&mut reader, &mut head).unwrap_or(0);
     head.truncate(n);
@@ -271,6 +272,24 @@ mod tests {
             (out.len(), first)
         };
         assert_eq!((read(4), read(10), read(11)), ((4, false), (10, true), (10, true)));
+    }
+
+    /// Fails once, and must not be asked again.
+    struct Broken(bool);
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            assert!(!std::mem::replace(&mut self.0, true), "asked again after its error");
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    #[test]
+    fn a_decompressor_is_not_asked_again_after_its_error() {
+        let mut reader = inner(Box::new(Broken(false))).unwrap();
+        for _ in 0..3 {
+            assert_eq!(reader.read(&mut [0; 4]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
     }
 
     #[test]

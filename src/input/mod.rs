@@ -15,7 +15,7 @@ pub use archive::{HEAD, is_tar};
 pub use decode::{Encoding, decoder, read_up_to, sniff};
 pub use file::{Block, FileBlocks, read_block};
 pub use pump::{Pumped, Pumps, WHOLE};
-pub use resolve::{MAX_DEPTH, Resolved, Source, closed_folder, may_be_log, natural_key, resolve};
+pub use resolve::{MAX_DEPTH, Resolved, Source, closed_folder, is_program, may_be_log, natural_key, resolve};
 pub use stream::StreamBlocks;
 
 use crate::line::MAX_LINE;

@@ -2,6 +2,7 @@
 
 use super::Problem;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -112,7 +113,7 @@ fn walk(dir: &Path, out: &mut Searched, depth: usize) {
             if depth < MAX_DEPTH {
                 walk(&path, out, depth + 1);
             }
-        } else if path.is_file() {
+        } else if path.is_file() && !is_program(&path) {
             out.0.push(path);
         }
     }
@@ -122,6 +123,19 @@ fn walk(dir: &Path, out: &mut Searched, depth: usize) {
 pub fn may_be_log(path: &Path) -> bool {
     let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
     !hidden && path.extension().and_then(|e| e.to_str()).is_none_or(|e| !NOT_LOGS.contains(&e) || path.is_dir())
+}
+
+/// First bytes of programs, libraries and core dumps. They hold the texts of all messages, and lie beside the logs of runs.
+pub const PROGRAM: &[u8] = b"\x7fELF";
+
+/// Whether a file that nobody named is a program or a core dump. What is called a log is not opened for it.
+pub fn is_program(path: &Path) -> bool {
+    if path.extension().is_some_and(|e| ["log", "txt", "out", "err"].iter().any(|name| e == *name)) {
+        return false;
+    }
+    let mut head = [0; PROGRAM.len()];
+    // A file that cannot be read is told of where it is opened as a log.
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok_and(|()| head == PROGRAM)
 }
 
 /// Pieces of a name, text and the number behind it in turn, so that rank2 comes before rank10.
@@ -149,6 +163,7 @@ mod tests {
         for name in ["rank10.log", "rank2.log", "rank1.log", ".hidden", "train.py"] {
             fs::write(dir.path().join(name), "x\n").unwrap();
         }
+        fs::write(dir.path().join("core.4711"), [PROGRAM, b"\nNCCL WARN\n"].concat()).unwrap();
         let base = dir.path().display().to_string();
         let names = |inputs: &[String]| resolve(inputs).sources.iter().map(|s| s.name().rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(&[format!("{base}/rank10.log"), base.clone(), format!("{base}/rank*.log")]), ["rank1.log", "rank2.log", "rank10.log"]);

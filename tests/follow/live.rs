@@ -100,3 +100,15 @@ fn events_of_files_and_of_growing_ones() {
     signal(&child, "INT");
     assert_eq!(end(child).status.code(), Some(0));
 }
+
+#[test]
+fn events_tell_at_once_of_a_file_that_cannot_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let circle = folder.path().join("circle.log");
+    std::os::unix::fs::symlink(&circle, &circle).expect("a link");
+    let mut child = ncclog(&["events", "--follow", circle.to_str().expect("plain")]).spawn().expect("runs");
+    let mut err = child.stderr.take().expect("piped");
+    until(&mut err, "circle.log: cannot be looked at");
+    signal(&child, "INT");
+    assert_eq!(end(child).status.code(), Some(2));
+}

@@ -85,13 +85,11 @@ fn code(end: &End, analysis: &Analysis, follower: &Follower, args: &FollowArgs) 
             for path in follower.awaited().into_iter().take(8) {
                 complain(&format!("{}: no such file appeared; check the path", path.display()));
             }
-            let problems: Vec<_> = analysis.job.streams.iter().filter_map(|s| Some((&s.path, s.problem.as_ref()?))).collect();
-            for (path, problem) in problems.iter().take(8) {
-                complain(&format!("{path}: {problem}"));
+            let problems = follower.problems();
+            for problem in problems.iter().take(8) {
+                complain(&format!("{}: {}", problem.path, problem.text));
             }
-            let closed = follower.closed();
-            closed.iter().take(8).for_each(|problem| complain(&format!("{}: {}", problem.path, problem.text)));
-            let status = exit::status(&analysis.findings, unread > 0 || !problems.is_empty() || !closed.is_empty(), args.fail_on);
+            let status = exit::status(&analysis.findings, unread > 0 || !problems.is_empty(), args.fail_on);
             // A gate that was not reached has not been passed, whoever ended it.
             if status == exit::OK && args.until.is_some() { exit::UNDECIDED } else { status }
         }

@@ -174,6 +174,7 @@ pub const TABLE: Table = Table {
         ("{count} consequences", "{count} 个后果"),
         ("{count} more consequence", "另有 {count} 个后果"),
         ("{count} more consequences", "另有 {count} 个后果"),
+        ("{count} more", "另有 {count} 个，"),
         ("{count} more line", "另有 {count} 行，"),
         ("{count} more lines", "另有 {count} 行，"),
         ("{count} more row", "另有 {count} 行，"),
