@@ -24,6 +24,28 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// `text` without the sequences that only set colours and weight (`\x1b[1;36m`). Ray puts them on each line; in a quoted
+/// line they say nothing. Names keep them, visibly, by [`clean`].
+pub fn uncoloured(text: &str) -> Cow<'_, str> {
+    if !text.contains("\x1b[") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        out.push_str(&rest[..at]);
+        let numbers = &rest[at + 2..];
+        if let Some(behind) = numbers.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';' || c == ':').strip_prefix('m') {
+            rest = behind;
+        } else {
+            out.push_str("\x1b[");
+            rest = numbers;
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// Whether a character shows as itself and does nothing else. Control characters have no width, and invisible ones
 /// (bidi overrides, joiners, fillers, tags, marks that stack) have width 0.
 pub(super) fn is_plain(c: char) -> bool {
@@ -42,6 +64,12 @@ mod tests {
         assert_eq!(clean("\x1b[31mred\x07\ta\u{9b}0m"), "\\x1b[31mred\\x07 a\\x9b0m");
         assert_eq!(clean("abc\u{202e}gol\u{200b}"), "abc\\u{202e}gol\\u{200b}");
         assert_eq!(clean("a\r\nb\u{2028}c\u{feff}\u{e0041}"), "a\\x0d\\x0ab\\u{2028}c\\u{feff}\\u{e0041}");
+    }
+
+    #[test]
+    fn colours_of_a_quoted_line_go_and_nothing_else() {
+        assert_eq!(uncoloured("\x1b[36m(pid=1)\x1b[0m \x1b[1;31mred\x1b[m \x1b[38:5:9mx"), "(pid=1) red x");
+        assert_eq!(uncoloured("\x1b[2J \x1b[3 1m [0m \x1b[31"), "\x1b[2J \x1b[3 1m [0m \x1b[31");
     }
 
     #[test]

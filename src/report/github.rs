@@ -4,7 +4,7 @@
 //! orders.
 
 use super::view::{confidence, shorten};
-use super::{clean, heads, plural, ranges, verdict, words};
+use super::{clean, heads, plural, ranges, uncoloured, verdict, words};
 use crate::rules::{Analysis, Finding, Severity, Verdict};
 use std::io::{self, Write};
 
@@ -46,7 +46,7 @@ fn annotation(out: &mut dyn Write, level: &str, finding: &Finding, hidden: usize
     if !finding.ranks.is_empty() {
         lines.push(format!("Ranks: {}", ranges(&finding.ranks, Some(80))));
     }
-    lines.extend(finding.evidence.iter().take(3).map(|e| format!("{}:{}  {}", e.file, e.line, shorten(e.text.trim(), 300))));
+    lines.extend(finding.evidence.iter().take(3).map(|e| format!("{}:{}  {}", e.file, e.line, shorten(uncoloured(&e.text).trim(), 300))));
     if let Some(fix) = finding.fixes.first() {
         lines.push(format!("Fix: {}", fix.title));
         lines.extend(fix.commands.iter().take(4).map(|c| format!("  {c}")));

@@ -2,7 +2,7 @@
 //! passed test: that a log does not show it proves little.
 
 use super::view::{confidence, severity};
-use super::{clean, ranges, verdict, words};
+use super::{clean, ranges, uncoloured, verdict, words};
 use crate::rules::{Analysis, Finding, Severity, Verdict};
 use maud::{Markup, PreEscaped, Render, html};
 use std::io::{self, Write};
@@ -72,7 +72,7 @@ fn body(finding: &Finding) -> Markup {
     html! {
         @if !finding.why.is_empty() { (T(&finding.why)) "\n" }
         @if !finding.ranks.is_empty() { "ranks " (ranges(&finding.ranks, Some(200))) "\n" }
-        @for e in finding.evidence.iter().take(12) { (T(&e.file)) ":" (e.line) "  " (T(e.text.trim())) "\n" }
+        @for e in finding.evidence.iter().take(12) { (T(&e.file)) ":" (e.line) "  " (T(uncoloured(&e.text).trim())) "\n" }
         @for fix in &finding.fixes {
             "fix: " (T(&fix.title)) "\n"
             @for command in &fix.commands { "    " (T(command)) "\n" }

@@ -14,7 +14,7 @@ mod text;
 mod view;
 mod words;
 
-pub use clean::clean;
+pub use clean::{clean, uncoloured};
 pub use context::{Context, FromFiles, Surroundings, surroundings};
 pub(crate) use markdown::escape;
 pub use markdown::{MAX_CHARACTERS, Template};

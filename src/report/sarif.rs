@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, for code scanning and viewers.
 
 use super::view::{confidence, severity, shorten};
-use super::{clean, json, verdict};
+use super::{clean, json, uncoloured, verdict};
 use crate::rules::{Analysis, Cause, Evidence, Finding, Severity, cause, causes};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -94,7 +94,7 @@ fn location(evidence: &Evidence) -> Value {
             "artifactLocation": {"uri": uri(&evidence.file)},
             "region": {"startLine": evidence.line.max(1), "snippet": {"text": evidence.text}}
         },
-        "message": {"text": format!("{rank}{}", clean(evidence.text.trim()))}
+        "message": {"text": format!("{rank}{}", clean(uncoloured(&evidence.text).trim()))}
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::context::Context;
 use super::super::view::{confidence, severity, terms};
-use super::super::{Options, heads, is_sentence, plural, ranges};
+use super::super::{Options, heads, is_sentence, plural, ranges, uncoloured};
 use super::{prose, t};
 use crate::lang::{Lang, label, word};
 use crate::rules::{Analysis, Evidence, Finding, Fix};
@@ -86,9 +86,9 @@ fn evidence(line: &Evidence, context: Option<&dyn Context>) -> Markup {
                 @if let Err(why) = around { @if !why.is_empty() { span .quiet { " surroundings left out: " (why) } } }
             }
             pre {
-                @if let Ok(around) = &around { @for l in &around.before { span .dim { (t(l)) } "\n" } }
-                mark { (t(line.text.trim_end())) }
-                @if let Ok(around) = &around { @for l in &around.after { "\n" span .dim { (t(l)) } } }
+                @if let Ok(around) = &around { @for l in &around.before { span .dim { (t(&uncoloured(l))) } "\n" } }
+                mark { (t(uncoloured(&line.text).trim_end())) }
+                @if let Ok(around) = &around { @for l in &around.after { "\n" span .dim { (t(&uncoloured(l))) } } }
             }
         }
     }

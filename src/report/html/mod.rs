@@ -11,7 +11,7 @@ mod tables;
 mod timeline;
 
 use super::view::{Board, facts, praise};
-use super::{Options, clean, verdict, words};
+use super::{Options, clean, uncoloured, verdict, words};
 use crate::lang::{self, Lang, label, word};
 use crate::rules::{Analysis, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -149,7 +149,7 @@ fn hero(analysis: &Analysis, title: &str, lang: Lang) -> Markup {
             p .verdict { (word(lang, verdict(analysis.verdict))) }
             h1 { (prose(title)) }
             @if let Some(proof) = proof {
-                p .proof { b { (word(lang, "Proof")) } span .place { (t(&proof.file)) ":" (proof.line) } code { (t(proof.text.trim())) } }
+                p .proof { b { (word(lang, "Proof")) } span .place { (t(&proof.file)) ":" (proof.line) } code { (t(uncoloured(&proof.text).trim())) } }
             }
             @if command.is_some() || step.is_some() {
                 p .next { b { (word(lang, "Next")) } span {

@@ -4,7 +4,7 @@ use super::escape::{cell, code, fenced, prose};
 use super::fit::Block;
 use crate::lang::{self, Lang, label, word};
 use crate::report::view::{Board, Standing, attempts, common_settings, compare, confidence, facts, first_warning, message, praise, severity, shorten, terms};
-use crate::report::{heads, is_sentence, plural, ranges, stage, verdict, words};
+use crate::report::{heads, is_sentence, plural, ranges, stage, uncoloured, verdict, words};
 use crate::rules::{Analysis, Evidence, Finding, Fix, Severity, Verdict};
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ fn place(evidence: &Evidence) -> String {
 }
 
 fn line(evidence: &Evidence) -> String {
-    shorten(evidence.text.trim(), MAX_LINE)
+    shorten(uncoloured(&evidence.text).trim(), MAX_LINE)
 }
 
 /// The job's facts.

@@ -6,7 +6,7 @@ use super::escape::{fenced, prose};
 use super::fit::Block;
 use crate::lang::Lang;
 use crate::report::view::{Board, facts, first_warning, message, shorten};
-use crate::report::words;
+use crate::report::{uncoloured, words};
 use crate::rules::{Analysis, Verdict};
 
 /// A project whose bug form is filled.
@@ -106,7 +106,7 @@ fn nccl(blocks: &mut Vec<Block>, analysis: &Analysis) {
 fn first(analysis: &Analysis) -> String {
     first_warning(analysis).map_or_else(
         || "There is no warning of the library in these logs.\n\n".to_owned(),
-        |(e, _)| format!("The first warning:\n{}\n", fenced("text", &[shorten(message(&e.text), 400)])),
+        |(e, _)| format!("The first warning:\n{}\n", fenced("text", &[shorten(message(&uncoloured(&e.text)), 400)])),
     )
 }
 

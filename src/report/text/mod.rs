@@ -12,7 +12,7 @@ pub use findings::heads;
 pub use tree::whole as tree;
 pub use wrap::wrap;
 
-use super::{MIN_WIDTH, Options, PROSE_WIDTH, clean, plural};
+use super::{MIN_WIDTH, Options, PROSE_WIDTH, clean, plural, uncoloured};
 use crate::event::Library;
 use crate::job::Job;
 use crate::rules::Analysis;
@@ -86,7 +86,8 @@ fn summary(job: &Job) -> Vec<String> {
 
 /// A record as evidence in at most `width` columns. If it must be cut, the header goes first: the message tells more.
 fn quote(text: &str, width: usize) -> String {
-    let text = clean(text);
+    let text = uncoloured(text);
+    let text = clean(&text);
     let text = text.trim();
     if wrap::columns(text) <= width {
         return text.to_owned();
