@@ -36,12 +36,19 @@ impl<'a> StreamBlocks<'a> {
             if self.ended && self.carry.is_empty() {
                 return Ok(closes.then_some(Span { offset: self.offset, bytes: 0, open_end: false, closes_open_line: true }));
             }
-            buffer.clear();
-            buffer.append(&mut self.carry);
-            if !self.ended {
-                let start = buffer.len();
-                buffer.resize(start + self.size, 0);
-                let got = read_up_to(&mut self.reader, &mut buffer[start..]);
+            if self.ended {
+                buffer.clear();
+                buffer.append(&mut self.carry);
+            } else {
+                let start = self.carry.len();
+                let end = start + self.size;
+                // What the buffer held before is overwritten: only what it lacks is filled with zeros.
+                if buffer.len() < end {
+                    buffer.resize(end, 0);
+                }
+                buffer[..start].copy_from_slice(&self.carry);
+                self.carry.clear();
+                let got = read_up_to(&mut self.reader, &mut buffer[start..end]);
                 let n = *got.as_ref().unwrap_or(&0);
                 buffer.truncate(start + n);
                 self.ended = n == 0;
