@@ -21,12 +21,14 @@ const FATAL: &[&str] = &[
     "app.fatal",
     "app.segfault",
     "app.exit_signal",
+    "app.exit",
     "app.terminate",
     "api.argument",
     "api.destroyed",
     "api.racing",
     "api.invalid_stream",
     "accelerate.rtx_refusal",
+    "sglang.memory_refused",
 ];
 
 /// Records that show that communication had already failed in this process or stream.
@@ -60,6 +62,10 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
     // The field is the whole name of the class, ending included.
     let kind = hit.get("type").unwrap_or("").trim_end_matches("Error").trim_end_matches("Exception");
     let text = hit.text();
+    // The program started its worker processes after it had used the GPU: its own fault, in the runtime's words.
+    if text.contains("Cannot re-initialize CUDA in forked subprocess") {
+        return false;
+    }
     let types = [
         "DistBackend",
         "DistNetwork",
@@ -106,25 +112,63 @@ fn is_messenger(hit: &Hit<'_>) -> bool {
         "out of memory",
         "Distributed package",
         "init_process_group",
+        "cancelled",
+        "there are other ranks that",
     ];
     types.iter().any(|t| kind.ends_with(t)) || words.iter().any(|w| text.contains(w))
 }
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let end = teardown::Teardown::of(ask);
-    let before: Vec<Hit<'_>> = teardown::origin(ask).into_iter().chain(teardown::firsts(&ask.any_of(TROUBLE))).collect();
+    let trouble = ask.any_of(TROUBLE);
+    let before: Vec<Hit<'_>> = teardown::origin(ask).into_iter().chain(teardown::firsts(&trouble)).collect();
     let hits: Vec<Hit<'_>> = ask
         .any_of(FATAL)
         .into_iter()
         // Two NCCL installations that are mixed have a cause of their own.
         .filter(|h| h.entry.kind != "app.undefined_symbol" || h.get("symbol").is_none_or(|s| !s.starts_with("nccl")))
         // A kill comes from outside; these signals come from the program's own code.
-        .filter(|h| h.entry.kind != "app.exit_signal" || matches!(h.num("signal"), Some(4 | 7 | 8 | 11)))
-        .filter(|h| h.entry.kind.starts_with("api.") || matches!(h.entry.kind.as_str(), "app.missing_library" | "app.undefined_symbol") || !is_messenger(h))
+        .filter(own_signal)
+        .filter(|h| {
+            h.entry.kind.starts_with("api.") || matches!(h.entry.kind.as_str(), "app.missing_library" | "app.undefined_symbol" | "app.exit" | "app.exit_signal") || !is_messenger(h)
+        })
         .filter(|h| end.matters(h) && before.iter().all(|o| comes_first(h, o)))
+        // What was caught and printed did not end the program.
+        .filter(|h| h.entry.kind != "app.exception" && h.entry.kind != "app.missing_file" || !teardown::worked_on(ask, h))
+        .filter(|h| !ends_over(h, &trouble))
         .collect();
     let Some(first) = teardown::first(&hits) else { return Vec::new() };
     vec![write(ask, &hits, first)]
+}
+
+/// A kill comes from outside; these signals come from the program's own code, whatever the launcher prints of them.
+fn own_signal(hit: &Hit<'_>) -> bool {
+    match hit.entry.kind.as_str() {
+        "app.exit_signal" => signal(hit).is_some(),
+        "app.exit" => matches!(signal(hit), Some((4 | 8 | 11, _))),
+        _ => true,
+    }
+}
+
+/// Number and name of a signal that a fault in the program's own code raises.
+fn signal(hit: &Hit<'_>) -> Option<(i64, &'static str)> {
+    // A shell adds 128, Python's launchers print it as negative.
+    let number = hit.num("signal").or_else(|| hit.num("code").and_then(|c| if c < 0 { Some(-c) } else { c.checked_sub(128) }))?;
+    let name = match number {
+        4 => "SIGILL",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        11 => "SIGSEGV",
+        _ => return None,
+    };
+    Some((number, name))
+}
+
+/// The C++ runtime names the type of the exception that ends the process, and its text follows: a time-out or an error
+/// of the communication that the watchdog threw.
+fn ends_over(hit: &Hit<'_>, trouble: &[Hit<'_>]) -> bool {
+    let at = hit.at();
+    hit.entry.kind == "app.terminate" && trouble.iter().any(|t| t.at().stream == at.stream && (1..=2).contains(&t.at().line.saturating_sub(at.line)))
 }
 
 /// Whether the exception is known to stand before the other record; without an order it must be another process's.
@@ -140,7 +184,8 @@ fn words(hit: &Hit<'_>) -> String {
     let text = match hit.entry.kind.as_str() {
         kind if kind.starts_with("api.") => hit.text().rsplit_once(" WARN ").map_or(hit.text(), |(_, t)| t).to_owned(),
         "app.segfault" => "segmentation fault".to_owned(),
-        "app.exit_signal" => format!("signal {} ({})", hit.get("signal").unwrap_or("?"), hit.get("name").unwrap_or("?")),
+        "app.exit_signal" | "app.exit" => signal(hit).map_or_else(String::new, |(number, name)| format!("signal {number} ({name})")),
+        "app.fatal" if hit.text().contains("ssert") || hit.text().contains("ASSERT") => format!("assertion failed: {}", hit.get("text").unwrap_or("?")),
         "app.missing_file" => format!("no such file: {}", hit.get("path").unwrap_or("?")),
         "app.missing_library" => format!("missing library {}", hit.get("library").unwrap_or("?")),
         "app.undefined_symbol" => format!("undefined symbol {}", hit.get("symbol").unwrap_or("?")),
@@ -233,5 +278,51 @@ mod tests {
     fn an_exception_at_exit_after_the_work_is_none() {
         let a = analyze_texts(&[("job.log", "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 20.1\nKeyError: 'x'\n")]);
         assert!(a.findings.iter().all(|f| f.id != "app-crash"));
+    }
+
+    #[test]
+    fn what_was_caught_is_no_crash_where_the_work_goes_on() {
+        let step = |n: u32| format!("{{'loss': 1.{n}, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.{n}}}\n");
+        let caught = "Traceback (most recent call last):\nurllib.error.URLError: <urlopen error no name>\n";
+        let crash = |text: &str| analyze_texts(&[("job.log", text)]).findings.iter().any(|f| f.id == "app-crash");
+        assert!(!crash(&format!("{caught}{}{}", step(1), step(2))));
+        // One more step of another rank may end behind it.
+        assert!(crash(&format!("{}{}{caught}{}", step(1), step(2), step(3))));
+        assert!(crash(&format!("{}{caught}", step(1))));
+    }
+
+    #[test]
+    fn a_refusal_of_the_framework_and_a_late_fork_are_the_programs_own() {
+        for text in [
+            "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. pre_model_load_memory=21.1\n",
+            "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method\n",
+        ] {
+            let a = analyze_texts(&[("job.log", text)]);
+            assert_eq!(a.findings.first().map(|f| f.id), Some("app-crash"), "{text}");
+        }
+        // A warning of the same words is none.
+        let warned = "[2026-03-03 10:00:00 TP0] The memory capacity is unbalanced. Some GPUs may be occupied by other processes.\n";
+        assert!(analyze_texts(&[("job.log", warned)]).findings.is_empty());
+    }
+
+    #[test]
+    fn a_launchers_exit_code_tells_a_fault_of_the_program() {
+        let ended = |code: i32| {
+            format!("[2026-01-03 14:05:36,716] [ERROR] [launch.py:321:sigkill_handler] ['python', 'train.py', '--ddp_timeout', '30'] exits with return code = {code}\n")
+        };
+        let judged = |code: i32| analyze_texts(&[("job.log", &ended(code))]).findings.first().map(|f| (f.id, f.title.clone()));
+        assert!(judged(-11).is_some_and(|(id, title)| id == "app-crash" && title.contains("signal 11 (SIGSEGV)")));
+        assert_eq!(judged(-7).map(|(id, _)| id), Some("shm-too-small"));
+        assert_eq!(judged(-9).map(|(id, _)| id), Some("peer-crash"));
+        assert_eq!(judged(1), None);
+    }
+
+    #[test]
+    fn a_watchdog_that_ends_the_process_by_an_exception_is_no_crash_of_the_program() {
+        let a = analyze_texts(&[(
+            "job.log",
+            "terminate called after throwing an instance of 'std::runtime_error'\n  what():  [Rank 7] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=806, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1801027 milliseconds before timing out.\n",
+        )]);
+        assert_eq!(a.findings.iter().map(|f| f.id).collect::<Vec<_>>(), ["collective-timeout"]);
     }
 }

@@ -128,12 +128,13 @@ fn at_the_bootstrap(ask: Ask<'_>) -> Option<Finding> {
     }
     let absent: Vec<u32> = absent.into_iter().collect();
     let present: Vec<u32> = present.into_iter().collect();
+    let wait = if present.len() == 1 { "waits" } else { "wait" };
     let empty_note = if empty.is_empty() { "" } else { " Its log is there and empty: it ended before its first line, or was killed with its buffer unwritten." };
     let mut f = Finding::new(
         "missing-rank",
         Severity::Error,
         confidence,
-        format!("{} did not come; {} wait in the bootstrap", capital(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
+        format!("{} did not come; {} {wait} in the bootstrap", capital(&ranks_text(&absent)), ranks_text(&present)).chars().take(100).collect::<String>(),
     );
     f.why = format!(
         "All ranks with a log stopped before the bootstrap was complete, which needs every rank, and there is no line of {}.{empty_note} That its log was merely not given, or that it cannot reach the root's address, are the alternatives.",

@@ -1,10 +1,10 @@
 //! shm-too-small: /dev/shm is too small for the shared memory segments of the ranks of one host.
 
 use super::facts;
-use super::finding::{Confidence, Finding, Severity};
+use super::finding::{Confidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
-use super::{Cause, Rule};
+use super::{Cause, Rule, teardown};
 use crate::digest::{Fact, Shm};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -32,7 +32,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let bus = ask.hits("app.bus_error");
     let loader = bus.iter().any(|h| h.text().contains("insufficient shared memory") || h.text().contains("DataLoader"));
     if hits.is_empty() && !loader {
-        return Vec::new();
+        return by_exit_code(ask).into_iter().collect();
     }
     let said = hits.iter().any(|h| no_space(h));
     let room = room(ask, &hits, &bus);
@@ -67,7 +67,28 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         let mib = |bytes: u64| bytes >> 20;
         let _ = write!(finding.why, " By the host's facts it has {} MiB, of which {} MiB are free.", mib(room.value.size), mib(room.value.free));
     }
-    finding.fixes = vec![
+    finding.fixes = fixes();
+    finding.avoid = lines(&["NCCL_SHM_DISABLE=1: local traffic then goes over the network, which is slow.", "A smaller NCCL_BUFFSIZE: it only moves the limit."]);
+    finding.verify = lines(&["df -h /dev/shm   # inside the container"]);
+    vec![finding]
+}
+
+/// A launcher's word that a process ended with SIGBUS, and nothing else: mostly a full /dev/shm, of a container.
+fn by_exit_code(ask: Ask<'_>) -> Option<Finding> {
+    let hits: Vec<Hit<'_>> = ask.any_of(&["app.exit", "app.exit_signal"]).into_iter().filter(|h| matches!(h.num("code"), Some(-7 | 135)) || h.num("signal") == Some(7)).collect();
+    if hits.is_empty() || teardown::origin(ask).is_some() {
+        return None;
+    }
+    let mut finding = Finding::new(ID, Severity::Error, Confidence::Possible, "A process ended with a bus error (SIGBUS): look at the room in /dev/shm first".to_owned());
+    prove(&mut finding, &hits);
+    finding.why = "The launcher says that a process was ended by signal 7. That is what happens when it touches shared memory that has no room behind it, and containers get 64 MiB of /dev/shm by default, too little for NCCL and for data loaders. A file that was mapped and then cut short, or a full disk below it, is the alternative.".to_owned();
+    finding.fixes = fixes();
+    finding.verify = lines(&["df -h /dev/shm   # inside the container"]);
+    Some(finding)
+}
+
+fn fixes() -> Vec<Fix> {
+    vec![
         fix(
             "Give the container more shared memory",
             "Docker or Podman.",
@@ -92,10 +113,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "none",
             "remount with the former size",
         ),
-    ];
-    finding.avoid = lines(&["NCCL_SHM_DISABLE=1: local traffic then goes over the network, which is slow.", "A smaller NCCL_BUFFSIZE: it only moves the limit."]);
-    finding.verify = lines(&["df -h /dev/shm   # inside the container"]);
-    vec![finding]
+    ]
 }
 
 /// What the facts of the failing hosts say of /dev/shm; the smallest.

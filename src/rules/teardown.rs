@@ -60,6 +60,9 @@ pub const ORIGINS: &[&str] = &[
 /// A program's own words that it has done all its work.
 const FINISHED: &[&str] = &["mlperf.run_stop", "nccl_tests.done", "train.done"];
 
+/// Lines that a program prints once a step of its work is done.
+const STEPS: &[&str] = &["train.step", "megatron.iteration", "deepspeed.step", "mlperf.progress", "vllm.tps", "nccl_tests.row"];
+
 /// Order of two marks where it can be known: by line within a stream, by comparable clocks across streams.
 pub fn order(a: Mark, b: Mark) -> Option<Ordering> {
     if a.stream == b.stream {
@@ -109,6 +112,19 @@ impl<'a> Teardown<'a> {
     pub fn matters(&self, hit: &Hit<'_>) -> bool {
         !self.covers(hit) && !self.went_on(hit)
     }
+}
+
+/// Whether the process worked on behind the record, step by step. One more step may have been under way when another
+/// rank of the same output failed; without all ranks no second one ends.
+pub fn worked_on(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    const A_WHILE: i64 = 60_000_000;
+    let from = hit.entry.last.at;
+    let mut steps: Vec<Mark> = ask.any_of(STEPS).iter().filter(|s| s.proc == hit.proc).flat_map(|s| s.entry.samples.iter().chain([&s.entry.last])).map(|s| s.at).collect();
+    steps.retain(|at| order(from, *at) == Some(Ordering::Less));
+    steps.sort_unstable();
+    steps.dedup();
+    let long_after = |at: &Mark| at.time.zip(from.time).is_some_and(|(a, b)| a.clock == b.clock && a.micros - b.micros > A_WHILE);
+    steps.len() > 1 || steps.iter().any(long_after)
 }
 
 /// The first hit of each stream. Hits come in order of their marks.

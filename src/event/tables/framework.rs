@@ -143,6 +143,12 @@ pub const SHAPES: &[Shape] = &[
         "vllm/v1/executor/multiproc_executor.py",
         "A worker died during start; its own exception stands above.",
     ),
+    line(
+        "vllm.worker_died",
+        "*Worker proc VllmWorker-{!rank:d} died unexpectedly, shutting down executor",
+        "vllm/v1/executor/multiproc_executor.py",
+        "The process of this rank is gone without a word to its parent: killed, or crashed below Python.",
+    ),
     line("vllm.engine_dead", "*EngineCore encountered a fatal error", ENGINE, "The engine died; the reason stands above."),
     line("vllm.engine_dead", "*Engine core initialization failed. See root cause above", ENGINE, "The engine died during start; the reason stands above."),
     line(
@@ -165,6 +171,12 @@ pub const SHAPES: &[Shape] = &[
         "*The memory capacity is unbalanced. Some GPUs may be occupied by other processes",
         SGLANG,
         "The GPUs have different free memory. Found by an all-reduce, so collectives work.",
+    ),
+    line(
+        "sglang.memory_refused",
+        "ValueError: {!text}capacity is unbalanced. Some GPUs may be occupied by other processes",
+        SGLANG,
+        "The GPUs have different free memory, and SGLang refuses to start on them.",
     ),
     line("sglang.scheduler_exception", "*Scheduler hit an exception: {text}", SGLANG, "A worker failed; the exception stands at the end of the stack that follows."),
     line("sglang.child_failed", "*Received sigquit from a child process", SGLANG, "A worker failed and takes the server down; its own exception stands above."),
@@ -253,6 +265,7 @@ pub const SHAPES: &[Shape] = &[
         "xla/service/rendezvous.cc",
         "A participant of a collective did not come in time, and XLA ends the process.",
     ),
+    line("jax.nccl_error", "*NCCL operation {operation} failed: {!text}", "xla/service/gpu/nccl_utils.cc", "An NCCL call of XLA failed. The cause is in NCCL's own lines."),
     line(
         "jax.nccl_error",
         "*NCCL operation {operation} failed: {!text}. Last NCCL warning(error) log entry (may be unrelated) '{last}'",

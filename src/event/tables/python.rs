@@ -53,6 +53,8 @@ pub const SHAPES: &[Shape] = &[
     line("app.abort", "Aborted$", "bash", ABORTED),
     line("app.abort", "*Signal: Aborted (6)", "opal/util/stacktrace.c", ABORTED),
     line("app.fatal", "Fatal Python error: {!text}", PY, "The interpreter itself died."),
+    line("app.fatal", "*GGML_ASSERT({!text}) failed", "ggml", "A check of llama.cpp failed, and it ends itself."),
+    line("app.fatal", "*: Assertion `{!text}' failed.", "glibc", "A check in the program or in one of its libraries failed, and it ends itself."),
     line("app.terminate", "terminate called after throwing an instance of '{!type}'", "libstdc++", "An uncaught C++ exception ended the process; its text follows."),
     line("app.terminate", "~what(): {!text}", "libstdc++", "The text of an uncaught C++ exception."),
     line("app.killed", "Killed$", "bash", KILLED),

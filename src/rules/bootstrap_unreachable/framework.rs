@@ -3,7 +3,7 @@
 
 use super::{advice, network, start};
 use crate::rules::finding::{Confidence, Finding, Severity};
-use crate::rules::query::{Ask, Hit, ranks_of, ranks_text};
+use crate::rules::query::{Ask, Hit, capital, ranks_of, ranks_text};
 
 /// Looks for a store or a CPU group that cannot be reached.
 pub fn check(ask: Ask<'_>) -> Option<Finding> {
@@ -27,7 +27,7 @@ fn store(ask: Ask<'_>) -> Option<Finding> {
     let hits = ask.hits("torch.store_connect");
     let first = *hits.first()?;
     let (host, port) = (first.get("host").unwrap_or("?"), first.get("port").unwrap_or("?"));
-    let who = ranks_text(&ranks_of(&hits)).replacen('r', "R", 1).replacen("a p", "A p", 1);
+    let who = capital(&ranks_text(&ranks_of(&hits)));
     let why = format!(
         "The store runs in rank 0's process at MASTER_ADDR and MASTER_PORT ({host}, {port}). Nothing answered there: another address than rank 0's node, a firewall, or rank 0 never started. If rank 0's log ends with an error of its own, look there first."
     );

@@ -30,7 +30,19 @@ struct Complaint<'a> {
 }
 
 /// A record that says directly that a process died.
-const DEATHS: &[&str] = &["app.killed", "app.oom_killer", "kernel.oom_kill", "ray.worker_killed", "launch.node_failure", "launch.daemon_lost", "ray.node_died", "app.exit"];
+const DEATHS: &[&str] = &[
+    "app.killed",
+    "app.oom_killer",
+    "kernel.oom_kill",
+    "ray.worker_killed",
+    "launch.node_failure",
+    "launch.daemon_lost",
+    "ray.node_died",
+    "app.exit",
+    "app.exit_signal",
+    "launcher.first_failure",
+    "vllm.worker_died",
+];
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let gone = teardown::just_ended(ask);
@@ -167,25 +179,24 @@ fn ordered(ask: Ask<'_>, complaint: &Complaint<'_>) -> bool {
 
 /// Records of a kill that the launcher did not order itself.
 fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
-    let ordered = ask.any_of(&[
-        "launch.time_limit",
-        "launch.cancelled",
-        "launch.preempted",
-        "launcher.sigterm",
-        "app.interrupted",
-        "launcher.closing",
-        "app.exception",
-        "torch.watchdog_timeout",
-    ]);
+    let ordered = ask.any_of(&["launch.time_limit", "launch.cancelled", "launch.preempted", "launcher.sigterm", "app.interrupted", "app.exception", "torch.watchdog_timeout"]);
+    // torchrun ends the others when it has seen the first failure, and writes its report behind that.
+    let closed = ask.hits("launcher.closing");
+    let by_torchrun = |h: &Hit<'_>| closed.iter().any(|c| before(c, h) && (h.num("pid").is_none() || c.num("pid") == h.num("pid")));
     ask.any_of(DEATHS)
         .into_iter()
         .filter(|h| match h.entry.kind.as_str() {
             "app.exit" => matches!(h.num("code"), Some(-9 | 137)),
-            "app.killed" => h.num("signal").is_none_or(|s| s == 9),
+            "launcher.first_failure" => h.num("exitcode") == Some(-9),
+            "app.killed" | "app.exit_signal" => h.num("signal").is_none_or(|s| s == 9),
             _ => true,
         })
-        .filter(|h| !ordered.iter().any(|o| teardown::order(o.at(), h.at()).is_some_and(Ordering::is_le)))
+        .filter(|h| !ordered.iter().any(|o| before(o, h)) && !by_torchrun(h))
         .collect()
+}
+
+fn before(one: &Hit<'_>, other: &Hit<'_>) -> bool {
+    teardown::order(one.at(), other.at()).is_some_and(Ordering::is_le)
 }
 
 fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &[u32]) -> Finding {
@@ -194,10 +205,14 @@ fn write(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], gone: &
     let survivors: Vec<u32> = survivors.into_iter().filter(|r| !dead.ranks.contains(r)).collect();
     let at = if dead.place.is_empty() { String::new() } else { format!(" at {}", who::short(&dead.place)) };
     let subject = if dead.ranks.is_empty() { "A rank".to_owned() } else { capital(&ranks_text(&dead.ranks)) };
-    let how = match (dead.by_kernel, dead.ranks.len()) {
-        (true, 0 | 1) => "was killed for lack of host memory",
-        (true, _) => "were killed for lack of host memory",
-        (false, _) => "died or left",
+    let killed = !deaths.is_empty() && deaths.iter().all(|h| matches!(h.entry.kind.as_str(), "app.exit" | "app.exit_signal" | "launcher.first_failure" | "app.killed"));
+    let many = dead.ranks.len() > 1;
+    let how = match (dead.by_kernel, killed) {
+        (true, _) if many => "were killed for lack of host memory",
+        (true, _) => "was killed for lack of host memory",
+        (false, true) if many => "were killed (SIGKILL)",
+        (false, true) => "was killed (SIGKILL)",
+        (false, false) => "died or left",
     };
     let seen = if survivors.is_empty() { String::new() } else { format!("; {} lost the connection", ranks_text(&survivors)) };
     let mut finding = Finding::new("peer-crash", Severity::Error, dead.confidence, format!("{subject}{at} {how}{seen}").chars().take(100).collect::<String>());
@@ -238,7 +253,7 @@ fn fixes(place: &str, by_kernel: bool) -> Vec<Fix> {
     let node = if place.is_empty() { "its node".to_owned() } else { place.to_owned() };
     let mut list = vec![Fix {
         title: format!("Find out what ended the process on {node}"),
-        when: "Its log just ends".to_owned(),
+        when: "Its log just ends, or its exit code is -9 or 137".to_owned(),
         commands: vec![
             "dmesg -T | grep -i -e 'out of memory' -e 'killed process' -e segfault -e NVRM".to_owned(),
             "journalctl -k --since '1 hour ago'; sacct -j JOB --format=JobID,State,ExitCode,MaxRSS; kubectl describe pod POD".to_owned(),
@@ -249,7 +264,7 @@ fn fixes(place: &str, by_kernel: bool) -> Vec<Fix> {
     }];
     list.push(Fix {
         title: "Give the job more host memory, or use less (workers, pinned buffers, caches)".to_owned(),
-        when: if by_kernel { "The out-of-memory killer ended it".to_owned() } else { "The kernel log names the out-of-memory killer, or the exit code is 137".to_owned() },
+        when: if by_kernel { "The out-of-memory killer ended it".to_owned() } else { "The kernel log names the out-of-memory killer, or nobody else killed it".to_owned() },
         commands: vec!["#SBATCH --mem=0   /   docker run --memory …   /   resources.limits.memory".to_owned()],
         needs: "nothing".to_owned(),
         cost: "memory".to_owned(),

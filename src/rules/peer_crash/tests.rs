@@ -88,3 +88,23 @@ fn the_kernels_process_number_names_the_rank() {
     assert_eq!((f.ranks.as_slice(), f.confidence), (&[1][..], Confidence::Likely));
     assert!(f.title.contains("was killed for lack of host memory"), "{}", f.title);
 }
+
+#[test]
+fn torchruns_report_names_the_rank_that_was_killed_and_not_those_that_it_ended() {
+    let closing = |pid: u32| format!("W0314 20:03:40.1 410 torch/distributed/elastic/multiprocessing/api.py:897] Sending process {pid} closing signal SIGTERM\n");
+    let report = |pid: u32| {
+        format!(
+            "E0314 20:03:44.1 410 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 2 (pid: {pid}) of binary: /usr/bin/python\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-03-14_20:03:44\n  host      : node1\n  rank      : 6 (local_rank: 2)\n  exitcode  : -9 (pid: {pid})\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID {pid}\n"
+        )
+    };
+    let f = find(&[("job.log", &(closing(412) + &report(413)))]).unwrap();
+    assert_eq!((f.ranks.as_slice(), f.confidence), (&[6][..], Confidence::Likely));
+    assert!(f.title.contains("Rank 6") && f.title.contains("was killed (SIGKILL)"), "{}", f.title);
+    assert!(find(&[("job.log", &(closing(413) + &report(413)))]).is_none());
+}
+
+#[test]
+fn the_executor_names_the_worker_that_is_gone() {
+    let f = find(&[("job.log", "ERROR 10-10 10:12:10 [multiproc_executor.py:154] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n")]).unwrap();
+    assert_eq!(f.ranks, [1]);
+}

@@ -74,7 +74,8 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
     let gone: BTreeSet<u32> = gone.iter().copied().collect();
     let both: BTreeSet<u32> = named.intersection(&gone).copied().collect();
     let strong = complaints.iter().any(|c| c.strong);
-    let by_launcher: BTreeSet<u32> = deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok()).or_else(|| rank_of_pid(ask, h))).collect();
+    let by_launcher: BTreeSet<u32> =
+        deaths.iter().filter_map(|h| h.num("rank").and_then(|r| u32::try_from(r).ok()).or_else(|| rank_of_pid(ask, h)).or_else(|| rank_in_report(ask, h))).collect();
     let mut dead = choose(&Signs { named: &named, quiet: &quiet, early: &early, gone: &gone, both: &both, by_launcher: &by_launcher, any_death: !deaths.is_empty(), strong });
     if let (Some(name), 1, true) = (names.first(), names.len(), named.is_empty()) {
         (*name).clone_into(&mut dead.place);
@@ -101,6 +102,18 @@ pub fn decide(ask: Ask<'_>, complaints: &[Complaint<'_>], deaths: &[Hit<'_>], go
         .map(|c| c.hit.evidence())
         .collect();
     dead
+}
+
+/// The rank that torchrun's report names for the process: in the lines right above its exit code.
+fn rank_in_report(ask: Ask<'_>, death: &Hit<'_>) -> Option<u32> {
+    const BLOCK: u64 = 4;
+    let pid = death.num("pid")?;
+    let exits = ask.any_of(&["app.exit", "app.exit_signal"]);
+    let mut places = exits.iter().filter(|h| h.num("pid") == Some(pid)).map(Hit::at);
+    let place = places.find(|at| at.stream == death.at().stream)?;
+    let ranks = ask.hits("launcher.block_rank");
+    let above = |h: &&Hit<'_>| h.at().stream == place.stream && h.at().line < place.line && place.line - h.at().line <= BLOCK;
+    ranks.iter().filter(above).max_by_key(|h| h.at().line)?.num("rank").and_then(|r| u32::try_from(r).ok())
 }
 
 /// The rank of the process that a death names by its number. Two hosts, or a container and its host, may use one number
