@@ -1,7 +1,7 @@
 //! gpu-not-visible: The process sees no GPU, or not the one that it asks for.
 
 use super::finding::{Confidence, Finding, Severity};
-use super::query::{Ask, Hit, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, ranks_of, ranks_text};
 use super::remedy::{fix, lines, prove};
 use super::{Cause, Rule};
 
@@ -15,7 +15,7 @@ pub const RULE: Rule = Rule {
     only_alone: false,
 };
 
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 10] = [
     "no GPUs found",
     "no CUDA-capable device is detected",
     "invalid device ordinal",
@@ -23,7 +23,13 @@ const TEXTS: [&str; 7] = [
     "No CUDA GPUs are available",
     "no ROCm-capable device is detected",
     "No HIP GPUs are available",
+    "hipErrorInvalidDevice",
+    "hipErrorNoDevice",
+    TAKEN,
 ];
+
+/// A GPU that is there and cannot be taken.
+const TAKEN: &str = "busy or unavailable";
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let kinds = ["cuda.failure", "torch.cuda_error", "nccl_tests.failure", "app.exception", "nvml.failed", "nvml.missing", "cuda.no_driver_library", "rocm.smi_failure"];
@@ -36,10 +42,16 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     // AMD's topology may be hidden and the job still work; alone it is worth no alarm.
     let (severity, hits) = if told.is_empty() && super::verdict::works(ask) { return Vec::new() } else { (Severity::Error, hits) };
     let Some(first) = told.first().or(hits.first()) else { return Vec::new() };
+    let taken = first.text().contains(TAKEN);
     let ordinal = first.text().contains("invalid device ordinal");
     let peer = first.entry.first.file.contains("p2p");
-    let who = ranks_text(&ranks_of(&hits));
-    let (title, why) = if ordinal && peer {
+    let who = capital(&ranks_text(&ranks_of(&hits)));
+    let (title, why) = if taken {
+        (
+            format!("{who} cannot take its GPU: it is busy or unavailable"),
+            "The driver refused a context on this GPU. In exclusive mode (`Exclusive_Process`) one process alone may have it: another program holds it, or two processes of the job ask for the same one, also for a moment only. A virtual GPU without its licence or without unified memory, and a GPU that needs a reset, say the same.",
+        )
+    } else if ordinal && peer {
         (
             format!("{who} cannot open the peer's GPU memory: the peer's GPU is not visible in its process"),
             "Opening the peer's memory failed with `invalid device ordinal`: every process sees only its own GPU, or the containers do not share the devices. A GPU in a bad state is the alternative.",
@@ -55,7 +67,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "The process sees no GPU or no driver at all: the job was started without asking for one (--gres, --gpus), the container without the GPU runtime, or *_VISIBLE_DEVICES is empty.",
         )
     };
-    let confidence = if told.is_empty() || peer || first.entry.kind == "nvml.failed" { Confidence::Likely } else { Confidence::Certain };
+    let confidence = if told.is_empty() || peer || taken || first.entry.kind == "nvml.failed" { Confidence::Likely } else { Confidence::Certain };
     let mut finding = Finding::new(ID, severity, confidence, title);
     prove(&mut finding, &hits);
     why.clone_into(&mut finding.why);
@@ -77,6 +89,18 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
             "",
         ),
     ];
+    if taken {
+        let shared = fix(
+            "Let several processes use a GPU, or end the one that holds it",
+            "`nvidia-smi` shows another process on it, or the compute mode Exclusive_Process.",
+            &["nvidia-smi --query-gpu=index,compute_mode --format=csv", "nvidia-smi --query-compute-apps=gpu_uuid,pid,name --format=csv", "sudo nvidia-smi -c DEFAULT"],
+            "root",
+            "others can use the GPU meanwhile",
+            "sudo nvidia-smi -c EXCLUSIVE_PROCESS",
+        );
+        finding.fixes.insert(0, shared);
+        finding.fixes.remove(1);
+    }
     finding.avoid = lines(&["NCCL_* settings: the library cannot bring a GPU into sight."]);
     finding.verify = lines(&["nvidia-smi -L   # or rocminfo, inside the container and as the job's user"]);
     vec![finding]
@@ -107,5 +131,19 @@ mod tests {
         let f = found("h1:1:2 [0] transport/p2p.cc:251 NCCL WARN Cuda failure 101 'invalid device ordinal'\n").expect("peer");
         assert_eq!(f.confidence, super::Confidence::Likely);
         assert!(found("h1:1:2 [0] transport/p2p.cc:251 NCCL WARN Cuda failure 1 'invalid argument'\n").is_none());
+    }
+
+    #[test]
+    fn a_gpu_that_is_taken_is_not_one_that_is_missing() {
+        let f = found("node1: Test CUDA failure common.cu:1304 'CUDA-capable device(s) is/are busy or unavailable'\n").expect("taken");
+        assert_eq!(f.confidence, super::Confidence::Likely);
+        assert!(f.fixes[0].commands.iter().any(|c| c.contains("compute_mode")), "{:?}", f.fixes[0].commands);
+        assert!(found("[rank1]: torch.AcceleratorError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\n").is_some());
+    }
+
+    #[test]
+    fn a_container_without_amds_devices_shows_none() {
+        assert!(found("node1: Test HIP failure common.cu:1129 'hipErrorInvalidDevice'\n").is_some());
+        assert!(found("UserWarning: HIP initialization: Unexpected error from hipGetDeviceCount(). Error 101: hipErrorInvalidDevice (Triggered internally at c10/hip/HIPFunctions.cpp:110.)\n").is_some());
     }
 }

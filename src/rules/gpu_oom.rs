@@ -1,7 +1,7 @@
 //! gpu-oom: A GPU ran out of memory on one rank; the others wait for it or lose it.
 
 use super::finding::{Confidence, Finding, Fix, Severity};
-use super::query::{Ask, Hit, hosts_of, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
 /// The rule.
@@ -39,7 +39,7 @@ fn framework_says(text: &str) -> bool {
 fn check(ask: Ask<'_>) -> Vec<Finding> {
     let end = teardown::Teardown::of(ask);
     let hits: Vec<Hit<'_>> = ask
-        .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate", "jax.nccl_error"])
+        .any_of(&["torch.oom", "cuda.failure", "nccl_tests.failure", "torch.cuda_error", "app.exception", "app.terminate", "app.cuda_error", "jax.nccl_error"])
         .into_iter()
         .filter(|h| match h.entry.kind.as_str() {
             "torch.oom" => true,
@@ -66,7 +66,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let ranks = ranks_of(&hits);
     let gpu = first.get("gpu").map_or_else(String::new, |g| format!(", GPU {g}"));
     let host = if first.host().is_empty() { String::new() } else { format!(" on {}", first.host()) };
-    let mut finding = Finding::new("gpu-oom", Severity::Error, grade, format!("{} ran out of GPU memory{host}{gpu}", ranks_text(&ranks)));
+    let mut finding = Finding::new("gpu-oom", Severity::Error, grade, format!("{} ran out of GPU memory{host}{gpu}", capital(&ranks_text(&ranks))));
     let size = match (first.get("size"), first.get("unit")) {
         (Some(size), Some(unit)) => format!(" for {size} {unit}iB"),
         _ => String::new(),

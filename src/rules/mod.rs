@@ -36,6 +36,7 @@ mod network;
 mod notes;
 mod nvls_failure;
 mod p2p_iommu_acs_hang;
+mod peer_access_failed;
 mod peer_crash;
 mod rail_topology;
 mod ras;
@@ -127,6 +128,7 @@ pub static RULES: &[&Rule] = &[
     &nccl_too_old::RULE,
     &amd_pcie_atomics::RULE,
     &amd_ipc_failed::RULE,
+    &peer_access_failed::RULE,
     &topology_error::RULE,
     &shm_too_small::RULE,
     &memlock_limit::RULE,

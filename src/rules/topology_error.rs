@@ -66,19 +66,29 @@ fn unreadable(ask: Ask<'_>) -> Option<Finding> {
         "No path computed to go from",
         "Internal error : tree already has",
     ];
-    if super::verdict::works(ask) || ask.any_of(&["init.backtrace", "init.group_backtrace", "init.fatal", "torch.nccl_error", "torch.nccl_result", "nccl_tests.failure"]).is_empty()
-    {
+    const FAILED: [&str; 7] = ["init.backtrace", "init.group_backtrace", "init.fatal", "torch.nccl_error", "torch.nccl_result", "nccl_tests.failure", "jax.nccl_error"];
+    if super::verdict::works(ask) || ask.any_of(&FAILED).is_empty() {
         return None;
     }
     let hits: Vec<Hit<'_>> = ask
-        .hits("warn.unknown")
+        .any_of(&["warn.unknown", "topo.no_real_path", "topo.attribute", "jax.nccl_error"])
         .into_iter()
-        .filter(|h| ["graph/xml", "graph/topo", "graph/search", "graph/paths", "graph/connect"].iter().any(|f| h.entry.first.file.contains(f)))
-        .filter(|h| WORDS.iter().any(|w| h.text().contains(w)))
+        .filter(|h| match h.entry.kind.as_str() {
+            // Later versions go on without the path, and say it at a lower level.
+            "topo.no_real_path" => h.text().contains(" WARN "),
+            "topo.attribute" => true,
+            "jax.nccl_error" => h.get("last").is_some_and(|l| WORDS.iter().any(|w| l.starts_with(w))),
+            _ => {
+                ["graph/xml", "graph/topo", "graph/search", "graph/paths", "graph/connect"].iter().any(|f| h.entry.first.file.contains(f))
+                    && WORDS.iter().any(|w| h.text().contains(w))
+            }
+        })
         .collect();
     let first = hits.first()?;
-    let said = first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t);
-    let title: String = format!("NCCL cannot read the topology of {}: {said}", ranks_text(&ranks_of(&hits))).chars().take(100).collect();
+    let said = first.get("last").unwrap_or_else(|| first.text().rsplit_once(" WARN ").map_or(first.text(), |(_, t)| t));
+    let ranks = ranks_of(&hits);
+    let of = if ranks.is_empty() { "the machine".to_owned() } else { ranks_text(&ranks) };
+    let title: String = format!("NCCL cannot read the topology of {of}: {said}").chars().take(100).collect();
     let mut finding = Finding::new(ID, Severity::Error, Confidence::Likely, title);
     prove(&mut finding, &hits);
     finding.why = "NCCL describes the machine as a tree of processors, PCI switches, GPUs and network cards, read from the system or from the file that NCCL_TOPO_FILE names. That description is broken or too large for this version, and the init fails at once.".to_owned();
@@ -127,5 +137,17 @@ mod tests {
             .expect("topology");
         assert_eq!(f.confidence, super::Confidence::Certain);
         assert!(found("h1:1:2 [0] NCCL INFO Could not find a path for pattern 4, falling back to simple order\n").is_none());
+    }
+
+    #[test]
+    fn a_hidden_path_and_a_lacking_attribute_are_quoted_by_others_too() {
+        let hidden =
+            "h1:1:2 [0] graph/xml.cc:332 NCCL WARN Could not find real path of /sys/class/pci_bus/0000:21/../../0000:21:00.0\nh1:1:2 [0] NCCL INFO graph/xml.cc:469 -> 2\n";
+        assert!(found(hidden).is_some_and(|f| f.title.contains("pci_bus")));
+        assert!(found(&hidden.replace("graph/xml.cc:332 NCCL WARN", "NCCL INFO")).is_none());
+        let torch = "torch.distributed.DistBackendError: NCCL error in: /x/NCCLUtils.hpp:77, internal error - please report this issue to the NCCL developers, NCCL version 2.26.2\nncclInternalError: Internal check failed.\nLast error:\nAttribute arch of node cpu not found\n";
+        assert!(found(torch).is_some_and(|f| f.title.contains("Attribute arch of node cpu not found")));
+        let jax = "INTERNAL: xla/service/gpu/nccl_utils.cc:305: NCCL operation ncclCommInitRank(&comm, nranks, id, rank) failed: internal error. Last NCCL warning(error) log entry (may be unrelated) 'Attribute busid of node nic not found'.; current tracing scope: x\n";
+        assert!(found(jax).is_some_and(|f| f.title.contains("Attribute busid of node nic not found")));
     }
 }

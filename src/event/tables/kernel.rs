@@ -23,6 +23,7 @@ pub const SHAPES: &[Shape] = &[
     line("kernel.xid", "*NVRM: Xid (PCI:{!device}): {!xid:d}, {text}", "nvidia.ko", XID),
     line("kernel.sxid", "*SXid (PCI:{!device}): {!sxid:d}, {text}", "nvidia.ko", "An NVSwitch reports an event of this number."),
     line("kernel.gpu_lost", "*NVRM: GPU {!device}: GPU has fallen off the bus", "nvidia.ko", "The GPU no longer answers on PCIe: power, heat or hardware."),
+    line("kernel.gpu_lost", "*NVRM: fallen off the bus and is not responding to commands", "nvidia.ko", "A GPU no longer answers on PCIe; the line before names it."),
     line("kernel.amdgpu_page_fault", "*amdgpu {!device}: amdgpu: [{!hub}]{}page fault (src_id:{text}", "drivers/gpu/drm/amd", FAULT),
     line("kernel.amdgpu_page_fault", "*[{!hub}]{}page fault (src_id:{text}", "drivers/gpu/drm/amd", FAULT),
     line("kernel.amdgpu_client", "*amdgpu {device}: amdgpu:~Faulty UTCL2 client ID: {!client} (", "drivers/gpu/drm/amd", CLIENT),

@@ -198,6 +198,15 @@ pub const SHAPES: &[Shape] = &[
     )
     .any(),
     shape("tuning.no_algorithm", "Error : no algorithm/protocol available{text}", "2.5.6", "", "enqueue.cc", "NCCL_ALGO or NCCL_PROTO excludes everything that would work.").any(),
+    shape(
+        "version.too_old",
+        "NCCL library is not backwards compatible. This application was compiled with NCCL version {!built}, but is running with NCCL library version {!runs:w}",
+        "2.30.3",
+        "",
+        "dev_runtime.cc",
+        "The program's own kernels were built for a library that the loaded one no longer serves.",
+    )
+    .any(),
     shape("version.too_old", "NCCL library is too old. {text}", "2.29.2", "", "init.cc", "The program was built for a newer library than the one that was loaded.").any(),
     shape(
         "arch.shared_memory",

@@ -71,6 +71,15 @@ pub const SHAPES: &[Shape] = &[
         "graph/xml.cc",
         "Part of sysfs is hidden (container, VM); the topology is guessed.",
     ),
+    shape(
+        "topo.attribute",
+        "Attribute {!name:w} of node {!node:w} not found",
+        "2.6.4",
+        "",
+        "graph/xml.h",
+        "The description of the machine lacks a part that the library needs: a broken topology file, mostly.",
+    )
+    .any(),
     shape("topo.no_real_path", "Could not find real path of {path}", "2.5.6", "", "graph/xml.cc", "Part of sysfs is hidden (container, VM)."),
     shape(
         "net.message_truncated",

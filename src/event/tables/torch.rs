@@ -223,6 +223,7 @@ pub const SHAPES: &[Shape] = &[
     line("torch.cuda_error", "*CUDA error: {!text}", "c10/cuda/CUDAException.cpp", CUDA),
     line("torch.cuda_error", "*HIP error: {!text}", "c10/hip/HIPException.cpp", CUDA),
     line("torch.cuda_error", "*Unexpected error from cudaGetDeviceCount(){}Error {code:d}: {!text}", "c10/cuda/CUDAFunctions.cpp", CUDA),
+    line("torch.cuda_error", "*Unexpected error from hipGetDeviceCount(){}Error {code:d}: {!text}", "c10/hip/HIPFunctions.cpp", CUDA),
     line("torch.cuda_error", "*The NVIDIA driver on your system is {!text}", "c10/cuda/CUDAFunctions.cpp", CUDA),
     line("torch.cuda_error", "*Process group watchdog thread terminated with exception: CUDA error: {!text}", PG, CUDA),
     line("torch.cuda_error", "*Process group watchdog thread terminated with exception: HIP error: {!text}", PG, CUDA),

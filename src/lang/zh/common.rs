@@ -9,6 +9,7 @@ pub const TABLE: Table = Table {
         ("rank {one}", "rank {one}"),
         ("ranks {}", "rank {0}"),
         ("a process", "某个进程"),
+        ("the machine", "这台机器"),
         ("{a} and {b}", "{a} 和 {b}"),
         ("{a}, {b} and {} more", "{a}、{b} 和另外 {0} 个"),
         (" and ", " 和 "),

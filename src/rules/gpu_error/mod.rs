@@ -1,9 +1,10 @@
 //! gpu-error: A GPU failed: Xid, ECC, illegal memory access, a faulting kernel. NCCL is only the messenger.
 
+mod fixes;
 mod rocm;
 mod xid;
 
-use super::finding::{Confidence, Finding, Fix, Severity};
+use super::finding::{Confidence, Finding, Severity};
 use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
 
@@ -41,6 +42,9 @@ const TEXTS: &[(&str, &str, bool)] = &[
     ("system not yet initialized", "the GPUs are not set up yet: mostly the fabric manager of the NVSwitches does not run", true),
     ("Memory access fault", "a kernel touched memory that is not mapped", false),
 ];
+
+/// What `operation not supported` means where a communicator is made.
+const VIRTUAL_GPU: &str = " Where a communicator is made, newer versions set up a memory pool (cudaMemPoolCreate), and a virtual GPU without unified memory refuses it.";
 
 /// What began: the record, its meaning, whether it points to hardware, and how sure the reading is.
 struct Fault<'a> {
@@ -82,8 +86,13 @@ fn xids(ask: Ask<'_>) -> Vec<Fault<'_>> {
         })
         .collect();
     list.extend(ask.hits("kernel.gpu_lost").into_iter().map(|hit| {
-        let meaning = format!("GPU {} has fallen off the bus", hit.get("device").unwrap_or("?"));
+        let meaning = hit.get("device").map_or_else(|| "a GPU has fallen off the bus".to_owned(), |d| format!("GPU {d} has fallen off the bus"));
         Fault { hit, meaning, hardware: true, confidence: Confidence::Certain }
+    }));
+    list.extend(ask.hits("p2p.disabled_nvlink").into_iter().filter(|h| h.text().contains(" WARN ") || ask.has("torch.nccl_error")).map(|hit| {
+        let (one, other) = (hit.get("dev").unwrap_or("?"), hit.get("peer").unwrap_or("?"));
+        let meaning = format!("NVLink joins GPUs {one} and {other}, and the driver offers no P2P between them: a broken link, or the fabric manager does not run");
+        Fault { hit, meaning, hardware: true, confidence: Confidence::Likely }
     }));
     list.extend(ask.hits("kernel.sxid").into_iter().map(|hit| {
         let meaning = format!("an NVSwitch reported SXid {}", hit.get("sxid").unwrap_or("?"));
@@ -114,16 +123,26 @@ fn wrong_results(ask: Ask<'_>) -> Option<Fault<'_>> {
 }
 
 fn runtime_texts(ask: Ask<'_>) -> Vec<Fault<'_>> {
-    ask.any_of(&["cuda.failure", "torch.cuda_error", "torch.nccl_error", "torch.terminate", "nccl_tests.failure", "app.exception", "app.terminate", "cuda.failure_info"])
-        .into_iter()
-        .filter_map(|hit| {
-            let gpu_text = matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error")
-                || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
-            let text = hit.get("text").unwrap_or_else(|| hit.text());
-            let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.to_ascii_lowercase().contains(&words.to_ascii_lowercase())).filter(|_| gpu_text)?;
-            Some(Fault { hit, meaning: (*meaning).to_owned(), hardware: *hardware, confidence: Confidence::Certain })
-        })
-        .collect()
+    ask.any_of(&[
+        "cuda.failure",
+        "torch.cuda_error",
+        "torch.nccl_error",
+        "torch.terminate",
+        "nccl_tests.failure",
+        "app.exception",
+        "app.terminate",
+        "app.cuda_error",
+        "cuda.failure_info",
+    ])
+    .into_iter()
+    .filter_map(|hit| {
+        let gpu_text =
+            matches!(hit.entry.kind.as_str(), "cuda.failure" | "cuda.failure_info" | "torch.cuda_error") || ["CUDA", "Cuda", "HIP", "cuda"].iter().any(|w| hit.text().contains(w));
+        let text = hit.get("text").unwrap_or_else(|| hit.text());
+        let (_, meaning, hardware) = TEXTS.iter().find(|(words, _, _)| text.to_ascii_lowercase().contains(&words.to_ascii_lowercase())).filter(|_| gpu_text)?;
+        Some(Fault { hit, meaning: (*meaning).to_owned(), hardware: *hardware, confidence: Confidence::Certain })
+    })
+    .collect()
 }
 
 /// Texts that name no reason: `unhandled cuda error`, `initialization error`. A failed call whose text has its own
@@ -152,7 +171,7 @@ fn unknown_calls(ask: Ask<'_>) -> impl Iterator<Item = Hit<'_>> {
 
 /// Texts that other rules read.
 fn has_its_own_cause(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 15] = [
         "out of memory",
         "OUT_OF_MEMORY",
         "ALLOC_FAILED",
@@ -162,7 +181,6 @@ fn has_its_own_cause(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
         "no ROCm-capable device",
         "No CUDA GPUs",
         "present state",
-        "peer access",
         "exclusive",
         "busy or unavailable",
         "shutting down",
@@ -172,6 +190,7 @@ fn has_its_own_cause(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
     ];
     let file = hit.entry.first.file.as_str();
     let place = (file.contains("nvls") && !hit.text().contains("initialization error")) || (file.ends_with("p2p.cc") && hit.text().contains("HIP failure"));
+    let place = place || super::peer_access_failed::reads(hit);
     let elsewhere = hit.text().contains("invalid device ordinal") && !file.is_empty() && ask.has("gpu.duplicate");
     place || elsewhere || super::driver_mismatch::names_driver(hit.text()) || WORDS.iter().any(|w| hit.text().contains(w))
 }
@@ -207,9 +226,10 @@ fn write(ask: Ask<'_>, faults: &[Fault<'_>]) -> Finding {
     finding.hosts = hosts_of(&[first.hit]);
     finding.ranks = ranks;
     finding.evidence = std::iter::once(first.hit).chain(hits).chain(ask.hits("kernel.amdgpu_client")).map(|h| h.evidence()).take(7).collect();
-    finding.fixes = fixes(first);
+    finding.fixes = fixes::fixes(first);
     finding.avoid = vec!["Raising time-outs or switching P2P or IB off: the other ranks' errors come from the failed GPU, not from the network.".to_owned()];
-    finding.verify = vec!["nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT   (AMD: rocm-smi --showrasinfo)".to_owned(), "dmesg | grep -i -e xid -e amdgpu".to_owned()];
+    finding.verify = vec![if rocm::is_amd(&first.hit) { "rocm-smi --showrasinfo" } else { "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT" }.to_owned()];
+    finding.verify.push("dmesg | grep -i -e xid -e amdgpu".to_owned());
     finding
 }
 
@@ -217,8 +237,9 @@ fn reason(first: &Fault<'_>, grade: Confidence) -> String {
     let what = if grade == Confidence::Possible { first.meaning.clone() } else { capital(&first.meaning) };
     match grade {
         Confidence::Possible => {
+            let note = if fixes::refused_pool(&first.hit) { VIRTUAL_GPU } else { "" };
             format!(
-                "The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault."
+                "The log says only this much: {what}. That can be a broken GPU, a faulting kernel or a set-up fault; NCCL_DEBUG=WARN prints the failed call with its text, and dmesg tells whether the driver saw a fault.{note}"
             )
         }
         _ if first.hardware => format!(
@@ -230,103 +251,5 @@ fn reason(first: &Fault<'_>, grade: Confidence) -> String {
     }
 }
 
-fn fixes(first: &Fault<'_>) -> Vec<Fix> {
-    let host = first.hit.host();
-    let on = if host.is_empty() { String::new() } else { format!(" of {host}") };
-    let reset = Fix {
-        title: format!("Drain the node{on}, reset the GPU, and have the card tested if it comes back"),
-        when: "ECC, NVLink, a lost GPU, or the same card again and again".to_owned(),
-        commands: vec!["nvidia-smi --gpu-reset -i GPU   # no process may use it".to_owned(), "dcgmi diag -r 3".to_owned()],
-        needs: "root".to_owned(),
-        cost: "the node is away meanwhile".to_owned(),
-        undo: "none needed".to_owned(),
-    };
-    let find = Fix {
-        title: "Find the kernel that faults".to_owned(),
-        when: "Illegal access, launch failure or an assertion: the program, until proven otherwise".to_owned(),
-        commands: vec![
-            "CUDA_LAUNCH_BLOCKING=1   # the stack trace then names the call".to_owned(),
-            "compute-sanitizer --tool memcheck PROGRAM   (AMD: AMD_SERIALIZE_KERNEL=3)".to_owned(),
-        ],
-        needs: "nothing".to_owned(),
-        cost: "slow, for the search only".to_owned(),
-        undo: "unset it".to_owned(),
-    };
-    if first.hardware { vec![reset, find] } else { vec![find, reset] }
-}
-
 #[cfg(test)]
-mod tests {
-    use crate::analysis::analyze_texts;
-    use crate::rules::{Confidence, Severity};
-
-    #[test]
-    fn ecc_on_one_rank_explains_the_others_timeout() {
-        let a = analyze_texts(&[
-            ("rank1.log", "h2:9:9 [0] misc/strongstream.cc:398 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'\n"),
-            (
-                "rank0.log",
-                "[rank0]:[E ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n",
-            ),
-        ]);
-        assert_eq!(a.findings[0].id, "gpu-error");
-        assert_eq!((a.findings[0].confidence, a.findings[0].ranks.as_slice()), (Confidence::Certain, &[1][..]));
-        assert!(a.findings.iter().skip(1).all(|f| f.caused_by == Some("gpu-error")));
-    }
-
-    #[test]
-    fn a_bare_unhandled_error_is_only_possible() {
-        let a = analyze_texts(&[("rank0.log", "RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)\n")]);
-        let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
-        assert_eq!(f.confidence, Confidence::Possible);
-    }
-
-    #[test]
-    fn the_first_xid_counts_and_45_follows() {
-        let a = analyze_texts(&[(
-            "dmesg.log",
-            "[ 10.1] NVRM: Xid (PCI:0000:41:00): 79, pid=1, name=python3, GPU has fallen off the bus.\n[ 10.2] NVRM: Xid (PCI:0000:42:00): 45, pid=2, name=python3, Ch 00000003\n",
-        )]);
-        let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
-        assert!(f.title.contains("79") && !f.title.contains("45"), "{}", f.title);
-    }
-
-    #[test]
-    fn a_fault_of_another_programs_gpu_is_no_failure_of_the_job() {
-        let rank = |r: u32| {
-            format!("h1:{0}:{0} [{r}] NCCL INFO ncclCommInitRank comm 0x5{r} rank {r} nranks 2 cudaDev {r} nvmlDev {r} busId {1}1000 commId 0x7 - Init COMPLETE\n", 900 + r, r + 1)
-        };
-        let judge = |xid: &str| {
-            let a = analyze_texts(&[("run.log", &format!("{}{}", rank(0), rank(1))), ("dmesg.log", xid)]);
-            a.findings.iter().find(|f| f.id == "gpu-error").map(|f| (f.severity, f.confidence)).unwrap()
-        };
-        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=17, name=other, Contained: CE User Channel\n"), (Severity::Info, Confidence::Possible));
-        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:21:00): 94, pid=17, name=python3, Contained: CE User Channel\n").0, Severity::Error);
-        assert_eq!(judge("[ 10.1] NVRM: Xid (PCI:0000:c9:00): 94, pid=901, name=python3, Contained: CE User Channel\n"), (Severity::Error, Confidence::Certain));
-    }
-
-    #[test]
-    fn wrong_results_of_a_test_are_not_healthy() {
-        let ended = |wrong: &str| analyze_texts(&[("test.log", &format!("# Out of bounds values : {wrong}\n# Avg bus bandwidth    : 34.2\n"))]);
-        assert!(ended("0 OK").findings.is_empty());
-        assert_eq!(ended("2 FAILED").findings.first().map(|f| (f.id, f.confidence)), Some(("gpu-error", Confidence::Likely)));
-    }
-
-    #[test]
-    fn a_failed_call_without_a_known_reason_is_possible() {
-        for text in [
-            "h1:1:2 [0] misc/strongstream.cc:395 NCCL WARN Cuda failure 717 'operation not supported on global/shared address space'\n",
-            "h1:1:2 [0] /build/rccl/hipify/src/enqueue.cc:395 NCCL WARN HIP failure 98 'invalid handle'\n",
-        ] {
-            let a = analyze_texts(&[("rank0.log", text)]);
-            let f = a.findings.iter().find(|f| f.id == "gpu-error").unwrap();
-            assert_eq!(f.confidence, Confidence::Possible);
-        }
-    }
-
-    #[test]
-    fn out_of_memory_is_another_cause() {
-        let a = analyze_texts(&[("rank1.log", "h1:11:11 [1] include/alloc.h:190 NCCL WARN Cuda failure 'out of memory'\n")]);
-        assert!(a.findings.iter().all(|f| f.id != "gpu-error"));
-    }
-}
+mod tests;

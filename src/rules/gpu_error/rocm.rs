@@ -35,6 +35,13 @@ pub fn faults(ask: Ask<'_>) -> Vec<Fault<'_>> {
         .collect()
 }
 
+/// The record is of an AMD GPU, so that AMD's tools are those to use.
+pub fn is_amd(hit: &Hit<'_>) -> bool {
+    let kind = hit.entry.kind.as_str();
+    let kernel = ["kernel.amdgpu", "kernel.ring", "kernel.mes", "kernel.gpu_reset", "kernel.srbm"].iter().any(|k| kind.starts_with(k));
+    kernel || kind.starts_with("rocm.") || ["HIP ", "hipError", "HSA_", "rccl", "Memory access fault by GPU"].iter().any(|w| hit.text().contains(w))
+}
+
 /// An aperture violation in a run over several Radeon cards: the path between them comes before the card.
 pub fn left_to_several_radeons(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
     hit.entry.kind == "rocm.aperture_violation" && several_radeons(ask)
