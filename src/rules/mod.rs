@@ -38,6 +38,7 @@ mod nvls_failure;
 mod p2p_iommu_acs_hang;
 mod peer_access_failed;
 mod peer_crash;
+mod process_limit;
 mod rail_topology;
 mod ras;
 mod rccl_sdma_rdna;
@@ -133,6 +134,7 @@ pub static RULES: &[&Rule] = &[
     &shm_too_small::RULE,
     &memlock_limit::RULE,
     &fd_limit::RULE,
+    &process_limit::RULE,
     &duplicate_gpu::RULE,
     &version_mismatch::RULE,
     &env_mismatch::RULE,

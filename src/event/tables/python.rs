@@ -10,6 +10,7 @@ const BUS: &str = "The process touched shared memory that has no room behind it,
 const ABORTED: &str = "The process ended itself with SIGABRT, mostly after an uncaught exception. A consequence; the reason stands before.";
 const KILLED: &str = "The process was killed with SIGKILL, by the kernel for lack of memory, by a container limit or by its launcher.";
 const MISSING: &str = "A file that the program needs is not there on this node.";
+const THREADS: &str = "The kernel refused a new thread: the limit on processes of the user, the service or the container.";
 const SYMBOL: &str = "Two libraries of different builds are loaded together. For ncclXxx symbols a second, other NCCL is found first.";
 
 /// The rows.
@@ -30,6 +31,9 @@ pub const SHAPES: &[Shape] = &[
     line("app.fd_limit", "*[Errno 24] Too many open files", PY, "The process has no file descriptor left: raise `ulimit -n`."),
     line("app.fd_limit", "*CCOM WARN {text} : Too many open files", "neuron", "The process has no file descriptor left: raise `ulimit -n`."),
     line("app.fd_limit", "*received 0 items of ancdata", "multiprocessing", "A descriptor could not be handed over: the process has none left."),
+    line("app.thread_limit", "RuntimeError: can't start new thread", PY, THREADS),
+    line("app.thread_limit", "libgomp: Thread creation failed: {!error}", "libgomp", THREADS),
+    line("app.thread_limit", "OpenBLAS blas_thread_init: pthread_create failed for thread {thread:d} of {threads:d}: {!error}", "openblas", THREADS),
     line("app.undefined_symbol", "*undefined symbol: {!symbol:i}", "ld.so", SYMBOL),
     line("app.undefined_symbol", "*symbol lookup error: {library}: undefined symbol: {!symbol:i}", "ld.so", SYMBOL),
     line("app.undefined_symbol", "ImportError: {library}: undefined symbol: {!symbol:i}", "ld.so", SYMBOL),

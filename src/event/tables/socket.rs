@@ -146,6 +146,7 @@ pub const SHAPES: &[Shape] = &[
         "The two ends disagree on the message size: different operations or settings.",
     )
     .any(),
+    shape("system.thread_failed", "Thread creation failed: {!error}", "2.30.3", "", "include/checks.h", "The kernel refused a new thread; the text says why."),
     shape("system.call_failed", "Call to {!call:w} failed~: {!error}", "2.5.6", "", "checks.h", "A system call failed; the text says why.").any(),
     shape("system.call_retry", "Call to {!call:w} returned {!error}, retrying", "2.5.6", "", "checks.h", "A system call was interrupted and is tried again."),
     shape(

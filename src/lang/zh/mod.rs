@@ -45,6 +45,7 @@ pub const SUMMARIES: &[(&str, &str)] = &[
     ("nccl-too-old", "NCCL 库比这款 GPU 还旧，不认识它。"),
     ("amd-pcie-atomics", "某块 AMD GPU 所在的插槽不支持 PCIe 原子操作，而第一个集合通信就需要它。"),
     ("amd-ipc-failed", "AMD GPU 的显存无法共享给对端进程。"),
+    ("process-limit", "用户、服务或容器不能再启动线程了。"),
     ("peer-access-failed", "同一台机器上的对端 GPU 或对端进程打不开某块 GPU 的显存。"),
     ("topology-error", "提供给库的拓扑，或者库自己发现的拓扑，不能用。"),
     ("shm-too-small", "/dev/shm 太小，放不下同一主机上各 rank 的共享内存段。"),
