@@ -3,6 +3,7 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, hosts_of, ranks_text};
 use super::{Cause, Rule, teardown};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// The rule.
@@ -75,6 +76,9 @@ fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confiden
     } else if !quiet.is_empty() && quiet.len() < waiting.len() {
         let _ = write!(why, " {} printed no time-out: look there first.", capital(&ranks_text(&quiet)));
     }
+    if let Some(text) = out_of_step(hits) {
+        why.push_str(&text);
+    }
     if let Some((rank, seconds)) = straggler(hits) {
         let _ = write!(
             why,
@@ -93,6 +97,27 @@ fn describe(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>, confidence: Confiden
     finding.avoid = vec!["Only raising the time-out: it helps where a rank is known to be slow (loading, checkpoint), and hides everything else.".to_owned()];
     finding.verify = vec!["Flight recorder: all ranks enqueue the same collectives with the same sizes up to the last one.".to_owned()];
     finding
+}
+
+/// Ranks that wait in different numbers, each in its first one that timed out.
+fn out_of_step(hits: &[Hit<'_>]) -> Option<String> {
+    let mut places: BTreeMap<i64, BTreeSet<u32>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for hit in hits.iter().filter(|h| h.entry.kind == "torch.watchdog_timeout") {
+        let rank = hit.num("pg_rank").and_then(|r| u32::try_from(r).ok()).or_else(|| hit.rank())?;
+        if let Some(seq) = hit.num("seq").filter(|_| seen.insert(rank)) {
+            places.entry(seq).or_default().insert(rank);
+        }
+    }
+    let ((low, behind), (high, ahead)) = (places.first_key_value()?, places.last_key_value()?);
+    let names = |ranks: &BTreeSet<u32>| ranks_text(&ranks.iter().copied().collect::<Vec<_>>());
+    (low < high).then(|| {
+        format!(
+            " They wait in different ones: {} in number {low}, {} in number {high}. In one group all ranks stand in the same: either these are different groups, or the ranks have lost step, and one of them left out or added collectives.",
+            names(behind),
+            names(ahead)
+        )
+    })
 }
 
 /// The rank whose time ran out clearly behind all others', in the same collective and on the same clock, with the
@@ -180,5 +205,17 @@ mod tests {
     fn slow_beats_are_no_timeout() {
         let a = analyze_texts(&[("rank0.log", "INFO 01-01 10:00:00 [shm_broadcast.py:1] No available shared memory broadcast block found in 60 seconds.\n")]);
         assert!(a.findings.iter().all(|f| f.id != "collective-timeout"));
+    }
+
+    #[test]
+    fn ranks_that_wait_in_different_collectives_are_named() {
+        let timeout = |rank: u32, seq: u32| {
+            format!(
+                "[rank{rank}]:[E ProcessGroupNCCL.cpp:523] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=1800000) ran for 1800411 milliseconds before timing out.\n"
+            )
+        };
+        let why = |texts: &[String]| analyze_texts(&[("job.log", &texts.concat())]).findings.into_iter().find(|f| f.id == "collective-timeout").map(|f| f.why).unwrap();
+        assert!(why(&[timeout(0, 96_120), timeout(7, 64_088)]).contains("rank 7 in number 64088, rank 0 in number 96120"));
+        assert!(!why(&[timeout(0, 9), timeout(7, 9)]).contains("number 9, "));
     }
 }

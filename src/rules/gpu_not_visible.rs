@@ -45,7 +45,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     let taken = first.text().contains(TAKEN);
     let ordinal = first.text().contains("invalid device ordinal");
     let peer = first.entry.first.file.contains("p2p");
-    let who = capital(&ranks_text(&ranks_of(&hits)));
+    let those = ranks_text(&ranks_of(&hits));
+    let who = capital(&those);
     let (title, why) = if taken {
         (
             format!("{who} cannot take its GPU: it is busy or unavailable"),
@@ -58,12 +59,12 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
         )
     } else if ordinal {
         (
-            format!("{who} asks for a GPU that its process does not see"),
+            format!("The GPU that is asked for is not visible to {those}"),
             "The process asked for a device number beyond the GPUs that it sees: more processes than GPUs, or *_VISIBLE_DEVICES hides some.",
         )
     } else {
         (
-            format!("{who} sees no GPU"),
+            format!("No GPU is visible to {those}"),
             "The process sees no GPU or no driver at all: the job was started without asking for one (--gres, --gpus), the container without the GPU runtime, or *_VISIBLE_DEVICES is empty.",
         )
     };

@@ -56,9 +56,11 @@ fn twice(ask: Ask<'_>) -> Option<Finding> {
 /// The store cannot listen.
 fn port(ask: Ask<'_>) -> Option<Finding> {
     let hits = ask.hits("torch.store_bind");
-    let taken = hits.first()?.text().to_ascii_lowercase();
-    let (confidence, what) =
-        if taken.contains("in use") || taken.contains("eaddrinuse") { (Confidence::Certain, "its port is taken") } else { (Confidence::Likely, "it cannot listen") };
+    hits.first()?;
+    // The bare line comes first, the exception that repeats it with the reason behind it.
+    let mut texts = hits.iter().flat_map(|h| h.entry.samples.iter().chain([&h.entry.last])).map(|s| s.text.to_ascii_lowercase());
+    let taken = texts.any(|t| t.contains("in use") || t.contains("eaddrinuse"));
+    let (confidence, what) = if taken { (Confidence::Certain, "its port is taken") } else { (Confidence::Likely, "it cannot listen") };
     let why = "Rank 0's process opens the store at MASTER_PORT, and that port cannot be opened. Mostly an earlier run still holds it, a second job uses the same port, or two processes were started as rank 0.";
     Some(of_hits(confidence, format!("The store cannot start: {what}"), why, &hits))
 }
@@ -234,5 +236,14 @@ mod tests {
         let log = start("alpha", 0, 1, "0xa1")
             + "alpha:70:70 [0] NCCL INFO ncclCommInitRank comm 0x660 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 1000 commId 0xa1 - Init COMPLETE\nalpha:70:71 [0] NCCL INFO socketFinalizeAccept: didn't receive a valid magic from 203.0.113.9<28872>\n";
         assert!(find(&[("a.log", &log)]).is_none());
+    }
+
+    #[test]
+    fn the_exception_behind_the_bare_line_names_the_reason() {
+        let bare = "[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network address.\n";
+        let named = "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n";
+        let title = |text: &str| crate::analysis::analyze_texts(&[("job.log", text)]).findings[0].title.clone();
+        assert!(title(bare).contains("cannot listen"), "{}", title(bare));
+        assert!(title(&format!("{bare}{named}")).contains("port is taken"), "{}", title(&format!("{bare}{named}")));
     }
 }

@@ -174,7 +174,7 @@ pub const SHAPES: &[Shape] = &[
     ),
     line(
         "sglang.memory_refused",
-        "ValueError: {!text}capacity is unbalanced. Some GPUs may be occupied by other processes",
+        "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes",
         SGLANG,
         "The GPUs have different free memory, and SGLang refuses to start on them.",
     ),
