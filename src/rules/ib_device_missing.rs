@@ -5,6 +5,7 @@ use super::network::{self, names_text};
 use super::query::{Ask, Hit, SettingHit, hosts_of, ranks_of};
 use super::remedy::sh;
 use super::{Cause, Rule};
+use crate::digest::SampleLevel;
 use std::collections::BTreeSet;
 
 /// The rule.
@@ -35,10 +36,11 @@ fn wanted(ask: Ask<'_>) -> Option<Finding> {
     if reason.is_none() && first.entry.kind != "net.not_found" {
         return None;
     }
+    let net = net_name(ask, &first)?;
     let filter = ask.settings("NCCL_IB_HCA").into_iter().next();
     let plugin = ask.hits("plugin.loaded").into_iter().find(|h| !h.text().contains("TUNER/") && !h.text().contains("PROFILER/"));
     let (what, sentence) = reason_text(reason, filter.as_ref(), plugin.as_ref());
-    let mut f = Finding::new(RULE.cause.id, Severity::Error, Confidence::Certain, format!("IB is wanted and cannot be used: {what}"));
+    let mut f = Finding::new(RULE.cause.id, Severity::Error, Confidence::Certain, format!("{net} is wanted and cannot be used: {what}"));
     f.why = format!("NCCL_NET or the plugin in use allows no other network, so the initialisation fails instead of falling back to TCP. {sentence}");
     f.ranks = ranks_of(&refusals);
     f.hosts = hosts_of(&refusals);
@@ -46,6 +48,18 @@ fn wanted(ask: Ask<'_>) -> Option<Finding> {
     f.evidence.extend(filter.map(|s| s.evidence()));
     finish(ask, &mut f, reason);
     Some(f)
+}
+
+/// The network that was wanted, as far as the log tells; none where it is one that needs no RDMA device. The built-in
+/// IB looks for devices whatever is wanted, so its line alone does not say that it was.
+fn net_name<'a>(ask: Ask<'a>, refusal: &Hit<'a>) -> Option<&'a str> {
+    let own = |name: &str| name.starts_with("IB") || name.eq_ignore_ascii_case("gIB");
+    let named = refusal.get("net").or_else(|| ask.settings("NCCL_NET").first().map(|s| s.value));
+    if let Some(name) = named {
+        return own(name).then_some(name);
+    }
+    let vendor = ask.hits("plugin.vendor").iter().any(|h| h.entry.first.level == Some(SampleLevel::Warn) && h.get("name").is_some_and(|n| !own(n)));
+    (!vendor).then_some("IB")
 }
 
 fn reason_text(reason: Option<Hit<'_>>, filter: Option<&SettingHit<'_>>, plugin: Option<&Hit<'_>>) -> (String, String) {
@@ -154,6 +168,17 @@ mod tests {
     fn another_network_is_no_ib() {
         assert!(find("alpha:1:1 [0] plugin/net.cc:278 NCCL WARN Failed to initialize any NET plugin\n").is_none());
         assert!(find("alpha:1:1 [0] net.cc:579 NCCL WARN Error: network AWS Libfabric not found.\n").is_none());
+    }
+
+    #[test]
+    fn a_plugin_that_needs_no_rdma_device_failed_by_itself() {
+        let none = "alpha:1:1 [0] NCCL INFO NET/IB : No device found.\nalpha:1:1 [0] plugin/net.cc:278 NCCL WARN Failed to initialize any NET plugin\n";
+        let named = |net: &str| format!("alpha:1:1 [0] NCCL INFO NCCL_NET set by environment to {net}\n{none}");
+        assert!(find(&named("FasTrak")).is_none());
+        let warned = "alpha:1:1 [0] NCCL WARN NET/FasTrak failed to reach the receive daemon\n";
+        assert!(find(&format!("{warned}{none}")).is_none());
+        let own = named("gIB").replace("NET/IB", "NET/gIB");
+        assert_eq!(find(&own).unwrap().title, "gIB is wanted and cannot be used: no RDMA device is found");
     }
 
     #[test]

@@ -15,7 +15,15 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    merging(ask).or_else(|| transfer(ask)).or_else(|| ofi(ask)).or_else(|| load(ask)).or_else(|| none_left(ask)).or_else(|| vendor(ask)).into_iter().collect()
+    merging(ask)
+        .or_else(|| transfer(ask))
+        .or_else(|| in_use(ask))
+        .or_else(|| ofi(ask))
+        .or_else(|| load(ask))
+        .or_else(|| vendor(ask))
+        .or_else(|| none_left(ask))
+        .into_iter()
+        .collect()
 }
 
 fn of_hits(severity: Severity, confidence: Confidence, title: String, why: String, hits: &[Hit<'_>]) -> Finding {
@@ -91,6 +99,58 @@ fn pingpong() -> Fix {
         when: "To tell the fabric from the plugin.".to_owned(),
         commands: vec!["fi_info -p efa".to_owned(), "fi_pingpong -p efa   # on one node; the same with that node's address on the other".to_owned()],
         needs: "nothing".to_owned(),
+        ..Fix::default()
+    }
+}
+
+/// The OFI plugin is the network in use, and a call fails before the job works.
+fn in_use(ask: Ask<'_>) -> Option<Finding> {
+    let chosen = !ask.job.nets.is_empty() && ask.job.nets.iter().all(|n| n.contains("Libfabric") || n.contains("OFI"));
+    let chosen = chosen || (ask.job.nets.is_empty() && ask.has("plugin.ofi_provider"));
+    if !chosen || super::verdict::works(ask) {
+        return None;
+    }
+    let mut hits = ask.hits("plugin.ofi_error");
+    hits.retain(|h| h.entry.first.level != Some(SampleLevel::Info));
+    // The plugin has some hundred warnings; those that no row describes are quoted.
+    hits.extend(ask.hits("warn.unknown").into_iter().filter(|h| h.text().contains("NET/OFI ")));
+    let first = *hits.first()?;
+    let quoted = || first.text().split_once("NET/OFI ").map_or("no text", |(_, t)| t.trim());
+    let error = first.get("error").unwrap_or_else(quoted);
+    let what = first.get("code").map_or_else(|| error.to_owned(), |c| format!("RC {c}, {error}"));
+    let memory = first.text().contains("egister memory") || first.text().contains("enable MR") || first.text().contains("bind MR");
+    let (said, reason) = if memory {
+        (
+            "cannot register memory",
+            "The network card refused the buffer. GPU memory (type 2) needs a driver pair that allows GPU Direct; releases of libfabric before those that fit to NCCL 2.19 refuse it, too, and so does a limit on locked memory.",
+        )
+    } else {
+        (
+            "fails while it connects",
+            "A libfabric that does not fit to the plugin or to the driver, resources of the card that other processes hold, or a device that the instance has not are the usual reasons; the kernel log and FI_LOG_LEVEL=warn tell them apart.",
+        )
+    };
+    let why = format!("The plugin was chosen and found its provider, but a call of libfabric failed on the way to the first transfer: {what}. {reason}");
+    let mut f = of_hits(Severity::Error, Confidence::Likely, format!("The OFI plugin {said}: {what}").chars().take(100).collect(), why, &hits);
+    f.fixes = vec![versions(memory), pingpong()];
+    f.avoid = vec!["NCCL_NET=Socket: it starts, and all data between nodes goes over TCP.".to_owned()];
+    Some(f)
+}
+
+fn versions(memory: bool) -> Fix {
+    let mut commands = vec![
+        "fi_info --version; cat /opt/amazon/efa_installed_packages; modinfo efa | grep ^version   # the same on all nodes, and a set that was released together".to_owned(),
+        "FI_LOG_LEVEL=warn NCCL_DEBUG=INFO <program>; sudo dmesg -T | grep -i efa".to_owned(),
+    ];
+    if memory {
+        commands.push("cat /sys/class/infiniband/*/device/p2p; ulimit -l   # the first names NVIDIA where EFA reaches GPU memory".to_owned());
+        commands.push("export FI_EFA_SET_CUDA_SYNC_MEMOPS=0   # until an old libfabric is replaced".to_owned());
+    }
+    Fix {
+        title: "Take plugin, libfabric and driver from one release of the EFA installer".to_owned(),
+        when: "The image brings a libfabric or a plugin of its own.".to_owned(),
+        commands,
+        needs: "root".to_owned(),
         ..Fix::default()
     }
 }
@@ -208,6 +268,17 @@ fn none_left(ask: Ask<'_>) -> Option<Finding> {
         return Some(f);
     }
     let hits = ask.hits("net.none");
+    let wanted = ask.settings("NCCL_NET").into_iter().find(|s| !s.value.starts_with("IB") && !s.value.eq_ignore_ascii_case("gIB"));
+    if let Some(s) = wanted.filter(|_| !hits.is_empty()) {
+        let why = format!(
+            "NCCL_NET asks for the network {}, which could not be initialised: the plugin that offers it is missing, failed, or calls its network otherwise. No other network is allowed.",
+            s.value
+        );
+        let mut f = of_hits(Severity::Error, Confidence::Certain, format!("The network {} that NCCL_NET asks for is not there", s.value), why, &hits);
+        f.evidence.push(s.evidence());
+        f.fixes = vec![choose()];
+        return Some(f);
+    }
     if hits.is_empty() || !ask.any_of(&["ib.no_libibverbs", "ib.no_device", "ib.open_failed"]).is_empty() {
         return None;
     }
@@ -240,7 +311,8 @@ fn vendor(ask: Ask<'_>) -> Option<Finding> {
         return None;
     }
     let why = format!("The plugin {name} reports a failure in its own words; the line says which call. Its vendor's documentation knows them.");
-    let mut f = of_hits(Severity::Error, Confidence::Possible, format!("The network plugin {name} reports a failure"), why, &hits);
+    let confidence = if ask.has("net.none") { Confidence::Likely } else { Confidence::Possible };
+    let mut f = of_hits(Severity::Error, confidence, format!("The network plugin {name} reports a failure"), why, &hits);
     f.fixes = vec![choose()];
     Some(f)
 }
@@ -278,9 +350,39 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_fails_on_the_way_to_the_first_transfer() {
+        let net = "alpha:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)\nalpha:1:1 [0] NCCL INFO Using network AWS Libfabric\n";
+        let memory = "alpha:1:2 [0] register_mr_buffers:544 NCCL WARN NET/OFI Unable to register memory (type = 2) for device 0. RC: -22, Error: Invalid argument\n";
+        let f = find(&format!("{net}{memory}")).unwrap();
+        assert_eq!((f.confidence, f.title.as_str()), (Confidence::Likely, "The OFI plugin cannot register memory: RC -22, Invalid argument"));
+        let endpoint = "alpha:1:2 [0] get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7f00 failed: Invalid argument\n";
+        assert_eq!(find(&format!("{net}{endpoint}")).unwrap().title, "The OFI plugin fails while it connects: Invalid argument");
+        let other = "alpha:1:2 [0] rdma.c:5200 NCCL WARN NET/OFI Unable to insert remote address into address vector for device 3.\n";
+        assert!(find(&format!("{net}{other}")).unwrap().title.contains("Unable to insert remote address"));
+        let done = "alpha:1:1 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 1000 commId 0xa - Init COMPLETE\n";
+        assert!(find(&format!("{net}{endpoint}{done}")).is_none());
+    }
+
+    #[test]
+    fn a_transfer_in_the_words_of_later_plugins() {
+        let line =
+            "alpha:1:1 [5] NCCL WARN NET/OFI Request 0x7f30 (rdma_send) completed with error: err: 113, flags: 1024, prov_errno: 4, strerror: Unresponsive receiver, len: 0\n";
+        assert!(find(line).unwrap().title.contains("RC 113"));
+    }
+
+    #[test]
     fn virtual_nics() {
         let f = find("alpha:1:1 [0] transport/net_ib.cc:842 NCCL WARN NET/IB : Requested properties for vNic 4, only 4 vNics have been created\n").unwrap();
         assert_eq!(f.confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn a_network_that_was_asked_for_is_named_whatever_ib_says() {
+        let none = "alpha:1:1 [0] NCCL INFO NET/IB : No device found.\nalpha:1:1 [0] plugin/net.cc:379 NCCL WARN Failed to initialize any NET plugin\n";
+        let f = find(&format!("alpha:1:1 [0] NCCL INFO NCCL_NET set by environment to FasTrak\n{none}")).unwrap();
+        assert_eq!(f.title, "The network FasTrak that NCCL_NET asks for is not there");
+        let f = find(&format!("alpha:1:1 [0] NCCL WARN NET/FasTrak failed to reach the receive daemon\n{none}")).unwrap();
+        assert_eq!(f.confidence, Confidence::Likely);
     }
 
     #[test]

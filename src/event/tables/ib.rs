@@ -10,6 +10,7 @@ const MEMORY: &str = "The HCA could not get what it asked for; 'Cannot allocate 
 
 /// The rows.
 pub const SHAPES: &[Shape] = &[
+    shape("ib.no_device", "NET/{!plugin:i}~: No device found{text}", "", "", "HPC-X, gIB", "A plugin for RDMA finds no device: none visible, or its ports are down.").at(Stage::NetDevices),
     shape("ib.no_device", "NET/IB : No device found{text}", "2.2.12", "", "transport/net_ib.cc", "No RDMA device passes: none visible, the filter excludes all, or the ports are down. Normal on a machine without HCA.").at(Stage::NetDevices).any(),
     shape("ib.using", "NET/IB~: Using {list}; OOB {!iface}:{ip}<", "2.5.6", "", "transport/net_ib.cc", "The RDMA devices in use with port and link layer. From 2.24.3 it is printed even with an empty list.").at(Stage::NetDevices),
     shape("ib.using", "NET/IB~: Using {list}$", "2.4.2", "", "transport/net_ib.cc", "The RDMA devices in use with port and link layer.").at(Stage::NetDevices),

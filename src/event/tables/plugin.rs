@@ -2,6 +2,9 @@
 
 use crate::event::shape::{Shape, Stage, shape};
 
+const NO_SHARP: &str = "SHARP (in-network reduction) is not available; harmless.";
+const OFI_CALL: &str = "A libfabric call failed; the return code is libfabric's.";
+const OFI_TRANSFER: &str = "A transfer failed; the return code is libfabric's.";
 const NONE: &str = "No external plugin; normal unless one was wanted.";
 
 /// The rows.
@@ -59,25 +62,34 @@ pub const SHAPES: &[Shape] = &[
     shape("plugin.unsupported", "External network plugin {!name} is unsupported", "2.28.3", "", "plugin/net.cc", "The plugin has no interface that this library knows."),
     shape("plugin.hpcx", "P2P plugin {!name}", "", "", "HPC-X nccl-rdma-sharp-plugins", "HPC-X's own IB implementation is used."),
     shape("plugin.hpcx", "Plugin Path : {path}", "", "", "HPC-X nccl-rdma-sharp-plugins", "HPC-X's own IB implementation is used."),
-    shape("plugin.sharp_off", "SHARP coll init error{text}", "", "", "HPC-X nccl-rdma-sharp-plugins", "SHARP (in-network reduction) is not available; harmless."),
-    shape("plugin.sharp_off", "NET/IB :SHARP coll init error{text}", "", "", "HPC-X nccl-rdma-sharp-plugins", "SHARP (in-network reduction) is not available; harmless."),
+    shape("plugin.sharp_off", "SHARP coll init error{text}", "", "", "HPC-X nccl-rdma-sharp-plugins", NO_SHARP),
+    shape("plugin.sharp_off", "NET/IB~:~SHARP coll init error{text}", "", "", "HPC-X nccl-rdma-sharp-plugins", NO_SHARP),
+    shape("plugin.sharp_off", "SHARP group create~: {text}", "", "", "HPC-X nccl-rdma-sharp-plugins", NO_SHARP),
+    shape("plugin.sharp_off", "sharp_coll_caps_query failed~: {text}", "", "", "HPC-X nccl-rdma-sharp-plugins", NO_SHARP),
     shape("plugin.ofi", "NET/OFI Using aws-ofi-nccl {version:w}", "", "", "aws-ofi-nccl", "The AWS OFI plugin runs.").at(Stage::NetPlugin),
     shape("plugin.ofi", "NET/OFI Initializing aws-ofi-nccl {version:w}", "", "", "aws-ofi-nccl", "The AWS OFI plugin runs.").at(Stage::NetPlugin),
     shape("plugin.ofi_provider", "NET/OFI Selected {text}rovider is {!name}", "", "", "aws-ofi-nccl", "The libfabric provider that carries data; efa is the fast one.")
         .at(Stage::NetDevices),
-    shape("plugin.ofi_error", "NET/OFI {text} failed{text2} RC: {!code:d}, ERROR: {!error}", "", "", "aws-ofi-nccl", "A libfabric call failed; the return code is libfabric's.")
-        .any(),
-    shape("plugin.ofi_error", "NET/OFI {text}RC: {!code:d}{text2}ERROR: {!error}", "", "", "aws-ofi-nccl", "A libfabric call failed; the return code is libfabric's.").any(),
+    shape("plugin.ofi_error", "NET/OFI {text} failed{text2} RC: {!code:d}, ERROR: {!error}", "", "", "aws-ofi-nccl", OFI_CALL).any(),
+    shape("plugin.ofi_error", "NET/OFI {text}RC: {!code:d}{text2}ERROR: {!error}", "", "", "aws-ofi-nccl", OFI_CALL).any(),
+    shape("plugin.ofi_error", "NET/OFI {text}RC: {!code:d}, Error: {!error}", "", "", "aws-ofi-nccl", OFI_CALL).any(),
+    shape("plugin.ofi_error", "NET/OFI Creating new {text} failed: {!error}", "", "", "aws-ofi-nccl", OFI_CALL).any(),
+    shape("plugin.ofi_error", "NET/OFI preparing for connection failed: {!error}", "", "", "aws-ofi-nccl", OFI_CALL).any(),
     shape("plugin.ofi_error", "NET/OFI Couldn't {!error}", "", "", "aws-ofi-nccl", "A libfabric call failed.").any(),
+    shape("plugin.ofi_error", "NET/OFI Request {text} completed with error. RC: {!code:d}. Error: {!error}", "", "", "aws-ofi-nccl", OFI_TRANSFER).any(),
+    shape("plugin.ofi_error", "NET/OFI Request {text} completed with error. RC: {!code:d}. Flags: {flags:d}. Error: {provider:d} ({!error})", "", "", "aws-ofi-nccl", OFI_TRANSFER)
+        .any(),
     shape(
         "plugin.ofi_error",
-        "NET/OFI Request {text} completed with error. RC: {!code:d}. Error: {!error}",
+        "NET/OFI Request {text} completed with error: err: {!code:d}, flags: {flags:d}, prov_errno: {provider:d}, strerror: {!error}, len",
         "",
         "",
         "aws-ofi-nccl",
-        "A transfer failed; the return code is libfabric's.",
+        "A transfer failed; the plugin itself adds that a security group is not set up for EFA.",
     )
     .any(),
+    shape("plugin.ofi_error", "NET/OFI Remote write completed with error. RC: {!code:d}. Flags: {flags:d}. Error: {provider:d} ({!error})", "", "", "aws-ofi-nccl", OFI_TRANSFER)
+        .any(),
     shape("plugin.ofi_none", "NET/OFI {text}o eligible providers were found", "", "", "aws-ofi-nccl", "No libfabric provider fits: no EFA device, or the container hides it.")
         .any(),
     shape("plugin.ofi_none", "NET/OFI Failed to initialize {!text} protocol", "", "", "aws-ofi-nccl", "The plugin has no usable network.").any(),
