@@ -30,7 +30,35 @@ impl Link {
         let any = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
         if name == "lo" || name.starts_with("lo:") {
             Self::Loopback
-        } else if any(&["docker", "br-", "virbr", "veth", "cni", "flannel", "cali", "lxc", "lxdbr", "podman", "kube-", "vnet", "ip6tnl", "tunl", "sit0", "cilium", "vxlan"]) {
+        } else if any(&[
+            "docker",
+            "br-",
+            "virbr",
+            "veth",
+            "cni",
+            "flannel",
+            "cali",
+            "lxc",
+            "lxdbr",
+            "podman",
+            "kube-",
+            "vnet",
+            "ip6tnl",
+            "tunl",
+            "sit0",
+            "cilium",
+            "vxlan",
+            "pod-id-link",
+            "eni",
+            "azv",
+            "gke",
+            "nodelocaldns",
+            "dummy",
+            "weave",
+            "vboxnet",
+            "vmnet",
+            "antrea",
+        ]) {
             Self::Bridge
         } else if any(&["wlan", "wlp", "wlo", "wlx", "wifi"]) {
             Self::Wifi

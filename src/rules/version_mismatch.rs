@@ -2,7 +2,7 @@
 
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::network::{self, names_text};
-use super::query::{Ask, Hit, hosts_of, number, ranks_of, ranks_text};
+use super::query::{Ask, Hit, capital, hosts_of, number, ranks_of, ranks_text};
 use super::{Cause, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub const RULE: Rule = Rule {
 type Version = (u32, u32, u32);
 
 fn check(ask: Ask<'_>) -> Vec<Finding> {
-    let found = printed(ask).or_else(|| different(ask)).or_else(|| truncated(ask)).or_else(|| symbol(ask)).or_else(|| wording(ask));
+    let found = printed(ask).or_else(|| different(ask)).or_else(|| truncated(ask)).or_else(|| symbol(ask)).or_else(|| wording(ask)).or_else(|| address(ask));
     found
         .map(|mut f| {
             f.fixes = fixes();
@@ -222,6 +222,25 @@ fn wording(ask: Ask<'_>) -> Option<Finding> {
     Some(f)
 }
 
+/// The address of a peer came out empty or as garbage before the ranks had met: the structure that carries it has
+/// another layout at the other end. An interface filter that matches nothing does the same in old versions.
+fn address(ask: Ask<'_>) -> Option<Finding> {
+    if !ask.settings("NCCL_SOCKET_IFNAME").is_empty() {
+        return None;
+    }
+    let hits: Vec<Hit<'_>> = ask.hits("bootstrap.family").into_iter().filter(|h| !network::bootstrapped(ask, h.proc)).collect();
+    let family = hits.first()?.num("family")?;
+    let title = format!("{} got an address of family {family} in the bootstrap: another version at the other end?", capital(&ranks_text(&ranks_of(&hits))));
+    let mut f = Finding::new(RULE.cause.id, Severity::Error, Confidence::Possible, title);
+    f.why = format!(
+        "The ranks exchange the addresses at which they listen, and the one that came in is none (family {family}). Versions before 2.23.4 do not compare themselves with each other; where two of them meet, the messages have other layouts and the address is read from the wrong place. A rank whose NCCL_SOCKET_IFNAME matches no interface sends an empty address, too. The version lines of all ranks decide."
+    );
+    f.ranks = ranks_of(&hits);
+    f.hosts = hosts_of(&hits);
+    f.evidence = hits.iter().take(4).map(Hit::evidence).collect();
+    Some(f)
+}
+
 fn fixes() -> Vec<Fix> {
     vec![
         Fix {
@@ -290,6 +309,18 @@ mod tests {
         assert!(find(&[("a.log", &host("alpha")), ("b.log", &host("beta"))]).is_none());
         let old = "gamma:4:4 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so), using internal implementation\n";
         assert!(find(&[("a.log", &host("alpha")), ("c.log", old)]).is_some());
+    }
+
+    #[test]
+    fn an_address_that_is_none_in_the_bootstrap() {
+        let line = "alpha:1:2 [0] misc/socket.cc:713 NCCL WARN ncclSocketInit: connecting to address  with family 0 is neither AF_INET(2) nor AF_INET6(10)\n";
+        let f = find(&[("a.log", line)]).unwrap();
+        assert_eq!(f.confidence, Confidence::Possible);
+        // Behind the bootstrap it is a list of channels of another length.
+        let met = "alpha:1:2 [0] NCCL INFO comm 0x10 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n";
+        assert!(find(&[("a.log", &format!("NCCL version 2.21.5+cuda12.4\n{met}{line}"))]).is_none());
+        let filter = "alpha:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth7\n";
+        assert!(find(&[("a.log", &format!("{filter}{line}"))]).is_none());
     }
 
     #[test]

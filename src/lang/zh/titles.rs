@@ -103,6 +103,8 @@ pub const TABLE: Table = Table {
         ("NCCL_COMM_ID={id} is not HOST:PORT", "NCCL_COMM_ID={id} 不是 HOST:PORT 的形式"),
         ("A rank advertises no address: {value} matches nothing", "某个 rank 没有公布地址：{value*} 什么也匹配不到"),
         ("{who} cannot connect to {whom}: {}", "{who*}连不上{whom*}：{0*}"),
+        ("{who} opens no data connection to {end}: {}", "{who*}建立不了到 {end} 的数据连接：{0*}"),
+        ("{} got an address of family {family} in the bootstrap: another version at the other end?", "{0*}在 bootstrap 中收到的地址属于地址族 {family}：对端是另一个版本？"),
         ("{} advertises {iface}, {text}", "{0*}公布的是 {iface}，{text*}"),
         ("All {size} ranks started on {} nodes and none met the others", "全部 {size} 个 rank 在 {0} 个节点上启动了，却没有一个与其他的碰上面"),
         // Collectives.
@@ -161,9 +163,6 @@ pub const TABLE: Table = Table {
         ("refused", "被拒绝"),
         ("nobody accepts there", "那里没有人接受连接"),
         ("not permitted", "不允许"),
-        ("address not usable here", "这个地址在这里不能用"),
-        ("the interface filter", "接口过滤条件"),
-        ("a link-local address", "一个链路本地地址"),
         ("cannot register memory", "无法注册内存"),
         ("fails while it connects", "在连接时失败"),
         ("the loopback interface, which no other node reaches", "环回接口，其他节点到不了"),

@@ -1,6 +1,7 @@
 //! bootstrap-unreachable: A rank cannot reach another at the address it advertises.
 
 mod advice;
+mod data;
 mod framework;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     no_interface(ask)
         .or_else(|| wrong_id(ask))
         .or_else(|| no_address(ask))
+        .or_else(|| data::check(ask))
         .or_else(|| refused(ask))
         .or_else(|| framework::check(ask))
         .or_else(|| dead_end(ask))
@@ -105,16 +107,16 @@ fn wrong_id(ask: Ask<'_>) -> Option<Finding> {
 
 /// The peer's address came out empty: nothing was chosen there.
 fn no_address(ask: Ask<'_>) -> Option<Finding> {
-    let hits: Vec<Hit<'_>> = ask.hits("bootstrap.family").into_iter().filter(|h| h.num("family").is_some_and(|f| f != 0)).collect();
+    let hits: Vec<Hit<'_>> = ask.hits("bootstrap.family").into_iter().filter(|h| h.num("family").is_some_and(|f| f != 0 || !network::bootstrapped(ask, h.proc))).collect();
     hits.first()?;
-    let setting = ask.settings("NCCL_SOCKET_IFNAME").into_iter().next();
-    let confidence = if setting.is_some() { Confidence::Likely } else { Confidence::Possible };
-    let value = setting.as_ref().map_or_else(|| "the interface filter".to_owned(), |s| format!("NCCL_SOCKET_IFNAME={}", s.value));
+    // Without a filter two versions of the library are the better reading (version-mismatch).
+    let setting = ask.settings("NCCL_SOCKET_IFNAME").into_iter().next()?;
+    let value = format!("NCCL_SOCKET_IFNAME={}", setting.value);
     let why = format!(
         "A rank tried to connect to an address that was never filled in. That happens where {value} matches no interface of a host and an old version goes on without one. Two library versions in one job are the other reading."
     );
-    let mut f = start(confidence, Severity::Error, format!("A rank advertises no address: {value} matches nothing"), why, &hits);
-    f.evidence.extend(setting.map(|s| s.evidence()));
+    let mut f = start(Confidence::Likely, Severity::Error, format!("A rank advertises no address: {value} matches nothing"), why, &hits);
+    f.evidence.push(setting.evidence());
     f.fixes = vec![advice::interface(ask, None)];
     f.verify = advice::verify();
     Some(f)
@@ -182,7 +184,9 @@ impl Answer {
 /// A connection failed for good, or is retried without end.
 fn refused(ask: Ask<'_>) -> Option<Finding> {
     let retries: Vec<Hit<'_>> = ask.hits("socket.connect_retry").into_iter().filter(|h| lasting(ask, h)).collect();
-    let final_ones = ask.any_of(&["socket.connect_failed", "socket.retries_exceeded"]);
+    let mut final_ones = ask.any_of(&["socket.connect_failed", "socket.retries_exceeded"]);
+    // A connection that was never made shows where it is used first; a lost one has other words.
+    final_ones.extend(ask.hits("socket.error").into_iter().filter(|h| early(ask, h) && matches!(Answer::of(h), Some(Answer::Refused | Answer::NoRoute | Answer::Unreachable))));
     let failed: Vec<(Hit<'_>, Answer)> = final_ones
         .iter()
         .chain(&retries)
@@ -190,8 +194,8 @@ fn refused(ask: Ask<'_>) -> Option<Finding> {
         .filter(|(h, a)| early(ask, h) || (a.is_path() && h.entry.kind != "socket.connect_retry"))
         .collect();
     let (hit, answer) = *failed.iter().find(|(_, a)| a.is_path()).or_else(|| failed.first())?;
-    let over = failed.iter().any(|(h, _)| h.entry.kind != "socket.connect_retry");
-    let target = hit.get("addr").map(network::host_part).filter(|a| !a.is_empty());
+    let over = failed.iter().any(|(h, _)| !matches!(h.entry.kind.as_str(), "socket.connect_retry" | "socket.error"));
+    let target = hit.get("addr").or(hit.get("peer")).map(network::host_part).filter(|a| !a.is_empty());
     let owner = target.and_then(|t| advertised(ask, t));
     let bad = owner.as_ref().and_then(|o| complaint(o.1, target.unwrap_or_default()));
     let exhausted = hit.entry.last.num("retry").zip(hit.entry.last.num("max")).is_some_and(|(r, m)| r >= m);

@@ -98,3 +98,45 @@ fn an_interface_that_gloo_does_not_find() {
     let f = find(&[("node1.log", "RuntimeError: Unable to find address for: enp9s0\n")]).unwrap();
     assert_eq!(f.confidence, Confidence::Certain);
 }
+
+fn met(iface: &str, ip: &str, list: &str) -> String {
+    let head = |t: &str| format!("beta:51:51 [0] NCCL INFO {t}\n");
+    head(&format!("Bootstrap: Using {iface}:{ip}<0>"))
+        + &head("NCCL version 2.27.7+cuda12.9")
+        + &head(&format!("NET/Socket : Using {list}"))
+        + &head("Using network Socket")
+        + &head("ncclCommInitRank comm 0x771 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init START")
+        + &head("Bootstrap timings total 0.3 (create 0.0, send 0.1, recv 0.1, ring 0.1, delay 0.0)")
+}
+
+#[test]
+fn data_goes_to_an_address_of_another_interface() {
+    let mut b = met("enp9s0", "10.2.0.2", "[0]enp9s0:10.2.0.2<0> [1]pod-id-link0:169.254.170.23<0>");
+    for n in 1..=13 {
+        b += &retry(n, "169.254.170.23");
+    }
+    let f = find(&[("rank1.log", &b)]).unwrap();
+    assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Likely));
+    assert_eq!(f.title, "Rank 1 opens no data connection to 169.254.170.23 (pod-id-link0): refused");
+    assert!(f.fixes[0].commands[0].starts_with("export NCCL_SOCKET_IFNAME==enp9s0 "), "{:?}", f.fixes[0].commands);
+    // The address over which the ranks met does answer: there the peer has ended.
+    let same = met("enp9s0", "10.2.0.2", "[0]enp9s0:10.2.0.2<0>") + &retry(13, "10.2.0.2");
+    assert!(find(&[("rank1.log", &same)]).is_none());
+}
+
+#[test]
+fn a_link_local_address_names_its_interface() {
+    let b = met("eth0", "10.2.0.2", "[0]eth0:10.2.0.2<0> [1]eth1:fe80::2%eth1<0>")
+        + "beta:51:60 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to fe80::1%eth1<41533> failed : Connection timed out\n";
+    let f = find(&[("rank1.log", &b)]).unwrap();
+    assert_eq!(f.confidence, Confidence::Certain);
+    assert!(f.title.contains("(eth1)"), "{}", f.title);
+}
+
+#[test]
+fn a_connection_that_was_refused_shows_at_its_first_use() {
+    let log = "ncclInternalError: Internal check failed.\nLast error:\nNet : Call to recv from 10.5.0.18<38309> failed : Connection refused\n";
+    let f = find(&[("worker.log", log)]).unwrap();
+    assert_eq!((f.confidence, f.title.as_str()), (Confidence::Possible, "A rank cannot connect to 10.5.0.18: refused"));
+    assert!(find(&[("worker.log", &log.replace("Connection refused", "Connection reset by peer"))]).is_none());
+}

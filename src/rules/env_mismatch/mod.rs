@@ -46,7 +46,8 @@ fn messengers(ask: Ask<'_>, matter: Matter) -> Vec<Hit<'_>> {
         Matter::Channels => {
             let mut hits = ask.hits("bootstrap.truncated");
             hits.retain(|h| h.num("got").zip(h.num("want")).is_some_and(|(g, w)| g > 0 && w > 0 && g % 256 == 0 && w % 256 == 0));
-            hits.extend(ask.hits("bootstrap.family").into_iter().filter(|h| h.num("family") == Some(0)));
+            // Before the ranks have met, an empty address comes from the bootstrap itself (version-mismatch).
+            hits.extend(ask.hits("bootstrap.family").into_iter().filter(|h| h.num("family") == Some(0) && network::bootstrapped(ask, h.proc)));
             hits
         }
         Matter::Sizes => ask.any_of(&["net.socket_truncated", "net.message_truncated"]),
