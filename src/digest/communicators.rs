@@ -74,10 +74,13 @@ impl Folder {
         let comms = &self.processes[p].comms;
         let by_ptr = comms.iter().rposition(|c| init.comm != 0 && c.ptr == init.comm && c.end.is_none());
         let pending = self.current.get(&(p, tid)).copied().filter(|c| comms[*c].ptr == 0 && comms[*c].complete.is_none());
+        // Up to 2.15 a thread of its own makes the communicator, and its first line with an address is the last: what it
+        // said before went to the communicator that the main thread had begun on the device.
+        let begun = || comms.iter().rposition(|c| c.ptr == 0 && c.complete.is_none() && c.end.is_none() && c.dev == dev && c.rank.is_some() && c.rank == init.rank);
         let found = match init.phase {
             // The same address with another START is a new communicator at a freed address.
             Phase::Start | Phase::Named => pending.or_else(|| by_ptr.filter(|c| comms[*c].start.is_none() && comms[*c].complete.is_none())),
-            Phase::Complete => by_ptr.filter(|c| comms[*c].complete.is_none()).or(pending),
+            Phase::Complete => by_ptr.filter(|c| comms[*c].complete.is_none()).or(pending).or_else(begun),
             Phase::Layout => by_ptr.or(pending),
             Phase::Destroy | Phase::Abort => by_ptr,
         };

@@ -27,7 +27,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     if waiting::failed(ask) {
         return Vec::new();
     }
-    let found = beat(ask).or_else(|| silence(ask)).or_else(|| tail(ask)).or_else(|| inside(ask));
+    let found = beat(ask).or_else(|| silence(ask)).or_else(|| tail(ask)).or_else(|| table(ask)).or_else(|| inside(ask));
     let Some(wait) = found else { return Vec::new() };
     let mut finding = Finding::new("stall", Severity::Warning, Confidence::Possible, wait.title);
     finding.why = wait.why;
@@ -147,6 +147,17 @@ fn usual_cause(stage: Stage) -> &'static str {
     }
 }
 
+/// A test of collectives ends before its first result.
+fn table(ask: Ask<'_>) -> Option<Wait> {
+    let head = waiting::table_without_row(ask)?;
+    Some(Wait {
+        title: "nccl-tests printed the head of its table and no row: the first collective did not end".to_owned(),
+        why: "The ranks connected, and nothing came through after that. A log that was cut at this place looks the same. Between nodes one run with NCCL_NET_GDR_LEVEL=LOC tells whether GPU Direct RDMA is at fault (ACS, IOMMU), inside a node one with NCCL_P2P_DISABLE=1.".to_owned(),
+        ranks: ask.job.ranks.iter().map(|r| r.rank).collect(),
+        proof: vec![head.evidence()],
+    })
+}
+
 /// The framework stopped where NCCL starts.
 fn tail(ask: Ask<'_>) -> Option<Wait> {
     let tail = waiting::framework_tail(ask)?;
@@ -205,6 +216,20 @@ mod tests {
         assert_eq!(a.verdict, Verdict::Stalled);
         let ready = format!("{text}2025-01-01T10:01:00.1Z  INFO shard-manager: text_generation_launcher: Shard ready in 60.1s rank=0\n");
         assert!(analyze_texts(&[("tgi.log", &ready)]).findings.iter().all(|f| f.id != "stall"));
+    }
+
+    #[test]
+    fn a_test_without_a_first_row() {
+        let done = |host: &str, r: u32| {
+            format!("{host}:5{r}:5{r} [0] NCCL INFO ncclCommInitRank comm 0x77{r} rank {r} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init COMPLETE\n")
+        };
+        let head = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+        let log = done("n1", 0) + &done("n2", 1) + head;
+        let a = analyze_texts(&[("test.log", &log)]);
+        assert_eq!(a.verdict, Verdict::Stalled);
+        assert!(a.findings.iter().any(|f| f.id == "stall"));
+        let row = "           8             2     float     sum      -1    28.11    0.00    0.00      0    27.90    0.00    0.00      0\n";
+        assert_eq!(analyze_texts(&[("test.log", &(log + row))]).verdict, Verdict::Healthy);
     }
 
     #[test]

@@ -43,7 +43,7 @@ fn ended(ask: Ask<'_>) -> bool {
 
 /// Enough evidence that it works: every rank of the world communicator completed, or a collective has finished.
 pub fn works(ask: Ask<'_>) -> bool {
-    ask.all_complete() || ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| waiting::finished_one(ask, e)))
+    (ask.all_complete() && waiting::table_without_row(ask).is_none()) || ask.procs().any(|(_, p)| p.log.ledger.iter().any(|e| waiting::finished_one(ask, e)))
 }
 
 #[cfg(test)]

@@ -161,6 +161,24 @@ pub fn failed(ask: Ask<'_>) -> bool {
     })
 }
 
+/// All ranks came through, nccl-tests printed the head of its table, and the log ends there: the first collective did
+/// not end. Where lines of channels follow, the library connects late, and a paste is merely cut.
+pub fn table_without_row(ask: Ask<'_>) -> Option<Hit<'_>> {
+    let head = ask.hits("nccl_tests.table").into_iter().next_back()?;
+    if !has_stopped(ask) || !ask.any_of(&["nccl_tests.row", "nccl_tests.done", "nccl_tests.failure"]).is_empty() {
+        return None;
+    }
+    let at = head.entry.last.at;
+    let lines = ask.job.streams.get(at.stream as usize)?.lines;
+    (ask.all_complete() && lines.saturating_sub(at.line) <= 2).then_some(head)
+}
+
+/// The framework itself says that its ranks run on several machines.
+pub fn said_to_span(ask: Ask<'_>) -> bool {
+    ask.any_of(&["vllm.custom_ar_off", "sglang.custom_ar_off"]).iter().any(|h| h.text().contains("spans across nodes"))
+        || ask.hits("vllm.nodes").iter().any(|h| h.num("count").is_some_and(|n| n > 1))
+}
+
 /// Ranks of a communicator that have a log.
 pub fn present(comm: &Comm) -> BTreeSet<u32> {
     comm.members.iter().filter_map(|m| m.rank).collect()

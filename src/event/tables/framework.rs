@@ -106,6 +106,8 @@ pub const SHAPES: &[Shape] = &[
         "vLLM leaves its own all-reduce and uses NCCL. `lacks GPU P2P capability` means slower traffic between the GPUs.",
     ),
     line("vllm.custom_ar_off", "*Custom allreduce is disabled due to {!text}", CUSTOM_AR, "The framework leaves its own all-reduce and uses NCCL."),
+    line("sglang.custom_ar_off", "*CustomAllreduce is disabled because {!text}", "sglang/srt/distributed", "The framework leaves its own all-reduce and uses NCCL."),
+    line("vllm.nodes", "*Detected {!count:d} nodes in the distributed environment", PARALLEL, "On how many machines the ranks run, as the framework counts them."),
     line("vllm.symm_mem_off", "*SymmMemCommunicator: Device capability {capability:w} not supported", "vllm/distributed/device_communicators/symm_mem.py", "Harmless."),
     line("vllm.mq_handle", "*vLLM message queue communication handle: Handle(", PARALLEL, "NCCL and custom all-reduce are set up on rank 0."),
     line("vllm.rank_assigned", "*rank {!rank:d} in world size {world:d} is assigned as DP rank {text}", PARALLEL, "All groups exist: the NCCL stage is over on this rank."),

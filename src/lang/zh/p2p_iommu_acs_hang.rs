@@ -125,6 +125,7 @@ pub const TABLE: Table = Table {
             "框架报告它的 worker 没有应答，而且 NCCL 启动之后应有的那一行没有出现",
         ),
         ("the framework's next line, which comes after NCCL's warm-up all-reduce, is missing", "框架在 NCCL 的预热 all-reduce 之后应打印的下一行没有出现"),
+        ("nccl-tests printed the head of its table and no row", "nccl-tests 打印了表头，却没有一行结果"),
         ("no rank printed `Connected all rings`, and all stop at the same place", "没有一个 rank 打印 `Connected all rings`，而且全都停在同一处"),
         ("the logs end there, which a sound run may do too", "日志到此为止，不过正常的运行也可能如此"),
     ],

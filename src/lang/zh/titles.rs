@@ -126,6 +126,7 @@ pub const TABLE: Table = Table {
         ("No progress for {seconds} s: {who} ({name})", "{seconds} s 没有进展：{who*}（{name*}）"),
         ("The framework stopped where NCCL starts; the next line is missing", "框架停在 NCCL 启动的地方；接下来应有的那一行没有出现"),
         ("{} all end while they connect their channels", "{0*}的日志全都结束在连接 channel 的阶段"),
+        ("nccl-tests printed the head of its table and no row: the first collective did not end", "nccl-tests 打印了表头，却没有一行结果：第一个集合通信没有结束"),
         ("{} log(s){size} end in the bootstrap: the ranks wait for each other", "{0} 份日志{size*}结束在 bootstrap：各 rank 在互相等待"),
     ],
     phrases: &[

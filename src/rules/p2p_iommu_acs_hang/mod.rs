@@ -105,6 +105,8 @@ fn waits_over_p2p(ask: Ask<'_>, way: Way) -> Option<Finding> {
         (Severity::Error, Confidence::Likely, sign)
     } else if framework {
         (Severity::Warning, Confidence::Possible, "the framework's next line, which comes after NCCL's warm-up all-reduce, is missing".to_owned())
+    } else if waiting::table_without_row(ask).is_some() {
+        (Severity::Warning, Confidence::Possible, "nccl-tests printed the head of its table and no row".to_owned())
     } else if connecting {
         (Severity::Warning, Confidence::Possible, "no rank printed `Connected all rings`, and all stop at the same place".to_owned())
     } else {
@@ -144,7 +146,7 @@ fn consumer(ask: Ask<'_>) -> Option<&str> {
 /// No NCCL line, but every rank says that the first collective never ended.
 fn first_collective(ask: Ask<'_>) -> Option<Finding> {
     let dog = waiting::watchdog(ask);
-    let several = ask.job.hosts.len() > 1 || ask.procs().any(|(_, p)| p.log.wrap_hosts.len() > 1);
+    let several = ask.job.hosts.len() > 1 || ask.procs().any(|(_, p)| p.log.wrap_hosts.len() > 1) || waiting::said_to_span(ask);
     let silent = ask.job.world().is_none() && !ask.procs().any(|(_, p)| p.nccl);
     if dog.late || dog.ranks.len() < 2 || dog.ranks.len() > 8 || several || !silent || ask.job.library == Some(Library::Rccl) || waiting::progressed(ask) {
         return None;
@@ -169,7 +171,7 @@ fn first_collective(ask: Ask<'_>) -> Option<Finding> {
 fn tail(ask: Ask<'_>) -> Option<Finding> {
     let tail = waiting::framework_tail(ask)?;
     let nccl = ask.procs().any(|(_, p)| p.nccl);
-    if nccl || ask.job.hosts.len() > 1 || ask.job.library == Some(Library::Rccl) || waiting::p2p_switched_off(ask).is_some() || waiting::failed(ask) {
+    if nccl || ask.job.hosts.len() > 1 || waiting::said_to_span(ask) || ask.job.library == Some(Library::Rccl) || waiting::p2p_switched_off(ask).is_some() || waiting::failed(ask) {
         return None;
     }
     let version = tail.next.get("version").unwrap_or("?");

@@ -169,3 +169,43 @@ fn the_executors_queue_is_no_proof_that_nccl_started() {
     let workers = "INFO 03-15 20:03:52 [shm_broadcast.py:289] vLLM message queue communication handle: Handle(local_reader_ranks=[1], remote_addr_ipv6=False)\n";
     assert!(!found(&format!("{queue}{next}{workers}")));
 }
+
+#[test]
+fn ranks_that_the_framework_places_on_several_nodes_do_not_wait_for_p2p() {
+    let tail = "[2026-07-12 19:04:18 TP0] sglang is using nccl==2.27.3\n";
+    assert!(found(&[("sglang.log", tail.to_owned())]).is_some());
+    for line in [
+        "[2026-07-12 19:04:17 TP0] CustomAllreduce is disabled because this process group spans across nodes.\n",
+        "DEBUG 07-12 19:04:17 [parallel_state.py:1689] Detected 2 nodes in the distributed environment\n",
+    ] {
+        assert!(found(&[("sglang.log", format!("{line}{tail}"))]).is_none(), "{line}");
+    }
+}
+
+/// One process that holds both cards, as 2.8 prints it, up to the head of the test's table.
+fn one_process() -> String {
+    let line = |tid: u32, dev: u32, text: &str| format!("desk:70:{tid} [{dev}] NCCL INFO {text}\n");
+    let rank = |r: u32| {
+        let (tid, peer, bus) = (81 + r, 1 - r, if r == 0 { "41000" } else { "61000" });
+        (0..2).map(|c| line(tid, r, &format!("Channel 0{c} : {r}[41000] -> {peer}[61000] via P2P/direct pointer"))).collect::<String>()
+            + &line(tid, r, &format!("comm 0x7f{r}a rank {r} nranks 2 cudaDev {r} busId {bus} - Init COMPLETE"))
+    };
+    line(70, 0, "Bootstrap : Using eth0:192.168.7.5<0>")
+        + &line(70, 0, "Using network Socket")
+        + "NCCL version 2.8.4+cuda11.1\n"
+        + &line(82, 1, "Trees [0] -1/-1/-1->1->0 [1] -1/-1/-1->1->0")
+        + &line(81, 0, "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1")
+        + &rank(0)
+        + &rank(1)
+        + "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+}
+
+#[test]
+fn a_test_without_a_first_row_makes_p2p_suspect() {
+    let a = analyse(&[("test.log", one_process())]);
+    let f = a.findings.iter().find(|f| f.id == ID).expect("p2p");
+    assert_eq!((f.severity, f.confidence, a.verdict), (Severity::Warning, Confidence::Possible, Verdict::Stalled));
+    assert_eq!(a.job.comms.len(), 1);
+    let row = "           8             2     float     sum    28.11    0.00    0.00  0e+00    27.90    0.00    0.00  0e+00\n";
+    assert!(found(&[("test.log", one_process() + row)]).is_none());
+}
