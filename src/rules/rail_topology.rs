@@ -112,6 +112,18 @@ fn subject(hits: &[Hit<'_>]) -> String {
     if ranks.is_empty() { hosts_of(hits).first().cloned().unwrap_or_else(|| "a process".to_owned()) } else { ranks_text(&ranks) }
 }
 
+/// Rings and meshes of direct cables: each cable is a subnet, and a device reaches one neighbour.
+pub(super) fn switchless() -> Fix {
+    Fix {
+        title: "Choose for each peer the device whose cable leads there".to_owned(),
+        when: "The nodes are joined without a switch, every cable being a network of its own (three DGX Sparks in a ring); NCCL 2.30.7 or newer.".to_owned(),
+        commands: vec!["export NCCL_IB_SUBNET_AWARE_ROUTING=1 NCCL_IB_MERGE_NICS=0   # on every node".to_owned()],
+        needs: "nothing".to_owned(),
+        cost: "Two ports are no longer used as one.".to_owned(),
+        undo: "unset NCCL_IB_SUBNET_AWARE_ROUTING NCCL_IB_MERGE_NICS".to_owned(),
+    }
+}
+
 fn fixes() -> Vec<Fix> {
     vec![
         Fix {
@@ -122,6 +134,7 @@ fn fixes() -> Vec<Fix> {
             cost: "Rings may not change rails; with separate rails they cannot anyway.".to_owned(),
             undo: "unset NCCL_CROSS_NIC NCCL_IB_HCA".to_owned(),
         },
+        switchless(),
         Fix {
             title: "Connect the rails".to_owned(),
             when: "They were meant to be one network: a cable is in the wrong port, or the routes between the subnets are missing.".to_owned(),

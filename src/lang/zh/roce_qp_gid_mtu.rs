@@ -175,6 +175,12 @@ pub const TABLE: Table = Table {
         ("{hca} must be ACTIVE and LINK_UP on both ends", "两端的 {hca} 都必须是 ACTIVE 和 LINK_UP"),
         ("UDP port 4791 (RoCE v2) must pass, also on the switch", "UDP 端口 4791（RoCE v2）必须放行，交换机上也一样"),
         ("None; it only looks.", "没有影响；只是查看。"),
+        ("Choose for each peer the device whose cable leads there", "为每个对端选用线缆通向它的那个设备"),
+        (
+            "The nodes are joined without a switch, every cable being a network of its own (three DGX Sparks in a ring); NCCL 2.30.7 or newer.",
+            "节点之间没有交换机，每根线缆自成一个网络（三台 DGX Spark 连成环）；NCCL 2.30.7 或更新版本。",
+        ),
+        ("Two ports are no longer used as one.", "两个端口不再合作一个使用。"),
         ("Start with one rail that is known to work", "先用一条确定能用的轨（rail）"),
         ("Several HCAs are in use and only some pairs fail.", "用了多个 HCA，而只有部分配对失败时。"),
         ("`=` makes it an exact name; the device of the same rail on the other node", "`=` 表示按全名匹配；另一个节点上填同一条轨的设备"),

@@ -7,6 +7,7 @@ use crate::job::Rail;
 use crate::rules::facts as hostfacts;
 use crate::rules::finding::Fix;
 use crate::rules::ib::{self, Layer};
+use crate::rules::rail_topology;
 use crate::rules::remedy::sh;
 use std::collections::BTreeSet;
 
@@ -35,6 +36,10 @@ pub fn fixes(facts: &Facts<'_>, reading: &Reading) -> Vec<Fix> {
         Fault::Fabric => vec![fabric(&hca)],
         Fault::Mixed => std::iter::once(one_layer(facts)).chain(addresses()).collect(),
         Fault::Mtu => std::iter::once(mtu(&hca)).chain(unpin(facts)).chain([one_rail(&hca)]).collect(),
+        Fault::Subnets => {
+            let own = own_index(&ends).unwrap_or_else(|| index(&hca));
+            unpin(facts).into_iter().chain([path(&hca), rail_topology::switchless(), own, one_rail(&hca)]).collect()
+        }
         Fault::Path => addresses().chain([path(&hca), one_rail(&hca)]).collect(),
         Fault::NoAnswer => addresses().chain([mtu(&hca), path(&hca), one_rail(&hca)]).collect(),
         Fault::Gid | Fault::Attribute => addresses().chain([mtu(&hca), one_rail(&hca)]).collect(),

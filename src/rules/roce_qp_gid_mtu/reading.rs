@@ -21,6 +21,8 @@ pub enum Fault {
     Mtu,
     /// No route between the two ends: subnet, rail, firewall, link.
     Path,
+    /// Addresses of one kind in different subnets: rails, or cables that are networks of their own.
+    Subnets,
     /// The attributes of the queue pair were refused; GID index or MTU.
     Attribute,
     /// InfiniBand: subnet manager, LID, partition.
@@ -220,7 +222,7 @@ fn subnets(facts: &Facts<'_>) -> Option<Reading> {
         "The ends' GIDs are of the same kind but in different subnets ({local} and {remote}). Either there is no route between them (rails that are not connected to each other, a missing gateway), or a firewall or switch drops RoCE. The subnets are guessed from the first 24 bits; in a wider subnet the two are neighbours.{}",
         number_words(facts)
     );
-    Some(Reading::new(Fault::Path, Confidence::Likely, "the ends are in different subnets", why))
+    Some(Reading::new(Fault::Subnets, Confidence::Likely, "the ends are in different subnets", why))
 }
 
 /// What the kernel said.
