@@ -3,6 +3,8 @@
 use super::finding::{Confidence, Finding, Fix, Severity};
 use super::query::{Ask, Hit, capital, hosts_of, ranks_of, ranks_text};
 use super::{Cause, Rule, teardown};
+use crate::digest::CommLog;
+use crate::event::Stage;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -195,16 +197,33 @@ fn words(hit: &Hit<'_>) -> String {
     text.trim().chars().take(60).collect()
 }
 
+fn is_signal(hit: &Hit<'_>) -> bool {
+    matches!(hit.entry.kind.as_str(), "app.segfault" | "app.exit_signal")
+}
+
+/// The process of this record had begun a communicator, and none of its communicators stands. A record that names no
+/// process is held against all.
+fn initialising(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
+    let own = &hit.process().log.comms;
+    let comms: Vec<&CommLog> = if own.is_empty() { ask.procs().flat_map(|(_, p)| &p.log.comms).collect() } else { own.iter().collect() };
+    comms.iter().any(|c| c.saw(Stage::InitStart)) && comms.iter().all(|c| c.complete.is_none() && c.calls.len == 0)
+}
+
 fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
     let same: Vec<Hit<'_>> = hits.iter().copied().filter(|h| h.entry.kind == first.entry.kind).collect();
     let ranks = ranks_of(&same);
     let times: u64 = same.iter().map(Hit::count).sum();
     let who = if ranks.is_empty() { if times > 1 { format!("{times} processes") } else { "A process".to_owned() } } else { ranks_text(&ranks) };
-    let confidence = if first.entry.kind.starts_with("api.") { Confidence::Possible } else { Confidence::Likely };
-    let did = if first.entry.kind.starts_with("api.") { "called the library wrongly" } else { "ended in the program itself" };
+    let within = is_signal(&first) && initialising(ask, &first);
+    let confidence = if first.entry.kind.starts_with("api.") || within { Confidence::Possible } else { Confidence::Likely };
+    let did = match (first.entry.kind.starts_with("api."), within) {
+        (true, _) => "called the library wrongly",
+        (_, true) => "crashed while NCCL was starting",
+        _ => "ended in the program itself",
+    };
     let title = capital(&format!("{who} {did}: {}", words(&first)));
     // A refused argument is an error that the caller may have handled.
-    let severity = if confidence == Confidence::Possible { Severity::Warning } else { Severity::Error };
+    let severity = if confidence == Confidence::Possible && !within { Severity::Warning } else { Severity::Error };
     let mut finding = Finding::new("app-crash", severity, confidence, title);
     let spread = if times > 1 || ranks.len() > 1 {
         "Several processes say the same, so it is common to all of them and no rank is the culprit."
@@ -215,6 +234,12 @@ fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {
         "The program failed by itself: {}. {spread} NCCL is not involved, or only as the messenger. If the place of the failure is inside a CUDA or NCCL call, the text above it decides.",
         words(&first)
     );
+    if within {
+        finding.why = format!(
+            "A process died of a {} after it had begun to set up a communicator and before that stood. Such a fault is in the library, a plugin, a driver or in what the program handed over: the stack of the thread that died decides. {spread}",
+            words(&first)
+        );
+    }
     finding.hosts = hosts_of(&same);
     finding.ranks = ranks;
     finding.evidence = std::iter::once(first).chain(same).chain(ask.any_of(&["app.exit", "launcher.first_failure"])).map(|h| h.evidence()).take(6).collect();
@@ -263,6 +288,19 @@ mod tests {
         for carried in ["BrokenPipeError: [Errno 32] Broken pipe\n", "ConnectionResetError: [Errno 104] reset\n", "vllm.v1.engine.exceptions.EngineDeadError: see above\n"] {
             assert!(analyze_texts(&[("job.log", carried)]).findings.iter().all(|f| f.id != "app-crash"), "{carried}");
         }
+    }
+
+    #[test]
+    fn a_fault_inside_the_start_of_the_library_is_not_laid_at_the_programs_door() {
+        let start = "h1:10:11 [0] NCCL INFO ncclCommInitRank comm 0x77 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 1000 commId 0xfeed - Init START\n";
+        let fault = "[h1:00010] *** Process received signal ***\n[h1:00010] Signal: Segmentation fault (11)\n";
+        let of = |text: &str| analyze_texts(&[("job.log", text)]).findings.into_iter().find(|f| f.id == "app-crash").expect("crash");
+        let within = of(&format!("{start}{fault}"));
+        assert_eq!((within.severity, within.confidence), (crate::rules::Severity::Error, crate::rules::Confidence::Possible));
+        assert!(within.title.contains("crashed while NCCL was starting"), "{}", within.title);
+        assert_eq!(of(fault).confidence, crate::rules::Confidence::Likely);
+        let later = of(&format!("{start}{}{fault}", start.replace("Init START", "Init COMPLETE")));
+        assert_eq!(later.confidence, crate::rules::Confidence::Likely);
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
     if !rdma(ask) {
         return Vec::new();
     }
-    let found = broken(ask).or_else(|| forbidden(ask)).or_else(|| one_node(ask)).or_else(|| asked(ask)).or_else(|| absent(ask));
+    let found = broken(ask).or_else(|| refused(ask)).or_else(|| forbidden(ask)).or_else(|| one_node(ask)).or_else(|| asked(ask)).or_else(|| absent(ask));
     found.into_iter().collect()
 }
 
@@ -60,6 +60,52 @@ fn broken(ask: Ask<'_>) -> Option<Finding> {
     finding.evidence.extend(wish(ask).map(|s| s.evidence()));
     finding.hosts = hosts_of(&[*first]);
     finding.fixes = vec![module(), off()];
+    Some(finding)
+}
+
+/// The registration fails with another error than those of a missing module or a limit.
+fn refused(ask: Ask<'_>) -> Option<Finding> {
+    let mut hits = ask.hits("ib.reg_mr");
+    hits.retain(|h| h.get("error").is_some_and(|e| !e.contains("Cannot allocate memory")) && h.entry.first.level != Some(crate::digest::SampleLevel::Info));
+    let first = *hits.first()?;
+    if works(ask) {
+        return None;
+    }
+    let error = first.get("error")?;
+    let unsupported = first.text().contains("dmabuf") && (error.contains("not supported") || error.contains("not implemented"));
+    let (confidence, what) =
+        if unsupported { (Confidence::Likely, "the HCA's driver takes no DMA-BUF memory") } else { (Confidence::Possible, "the HCA's driver refuses to register a buffer") };
+    let mut finding = finding(&hits, Severity::Error, confidence, &format!("{what} ({error})"));
+    finding.why = if unsupported {
+        "NCCL hands GPU memory to the HCA as a DMA-BUF because the GPU's driver offers it, and the HCA's driver or rdma-core cannot take one. Some versions do not fall back to the peer-memory module by themselves.".to_owned()
+    } else {
+        format!(
+            "The call that makes a buffer reachable for the HCA failed ({error}). A limit on locked memory has other words. Drivers of GPU and HCA that do not fit together, DMA-BUF, the registration of the program's own buffers and relaxed ordering are what is left; one run without each tells which."
+        )
+    };
+    finding.fixes = vec![
+        Fix {
+            title: "Run without DMA-BUF".to_owned(),
+            when: if unsupported { "Now; then update the HCA's driver.".to_owned() } else { "First.".to_owned() },
+            commands: vec!["export NCCL_DMABUF_ENABLE=0   # needs nvidia-peermem for GPU Direct: lsmod | grep nvidia_peermem".to_owned()],
+            needs: "nothing".to_owned(),
+            cost: "Without the module data goes through host memory.".to_owned(),
+            undo: "unset NCCL_DMABUF_ENABLE".to_owned(),
+        },
+        Fix {
+            title: "Do not register the program's own buffers".to_owned(),
+            when: "It fails inside a collective, not at the start.".to_owned(),
+            commands: vec![
+                "export NCCL_LOCAL_REGISTER=0 NCCL_GRAPH_REGISTER=0".to_owned(),
+                "export NCCL_IB_PCI_RELAXED_ORDERING=0   # if the driver knows no relaxed ordering".to_owned(),
+            ],
+            needs: "nothing".to_owned(),
+            cost: "Data is copied once more.".to_owned(),
+            undo: "unset NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_IB_PCI_RELAXED_ORDERING".to_owned(),
+        },
+        off(),
+    ];
+    finding.verify = vec!["The new log reaches `Init COMPLETE` on every rank, and a collective finishes.".to_owned()];
     Some(finding)
 }
 
@@ -258,6 +304,19 @@ mod tests {
         );
         let finding = found(&[("rank0.log", &text)]).expect("registration");
         assert_eq!((finding.severity, finding.confidence), (Severity::Error, Confidence::Likely));
+    }
+
+    #[test]
+    fn other_refusals_of_a_registration_are_told_apart() {
+        let call = |call: &str, error: &str| format!("hosta:5:6 [0] misc/ibvwrap.cc:288 NCCL WARN Call to {call} failed with error {error}\n");
+        let f = found(&[("a.log", &call("ibv_reg_dmabuf_mr", "Operation not supported"))]).expect("dmabuf");
+        assert_eq!((f.severity, f.confidence), (Severity::Error, Confidence::Likely));
+        assert!(f.title.contains("takes no DMA-BUF memory"), "{}", f.title);
+        let f = found(&[("a.log", &call("ibv_reg_mr_iova2", "Invalid argument"))]).expect("argument");
+        assert_eq!(f.confidence, Confidence::Possible);
+        assert!(found(&[("a.log", &call("ibv_reg_mr_iova2", "Cannot allocate memory"))]).is_none());
+        let done = "hosta:5:5 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 17000 commId 0x99 - Init COMPLETE\n";
+        assert!(found(&[("a.log", &(call("ibv_reg_dmabuf_mr", "Operation not supported") + done))]).is_none());
     }
 
     #[test]

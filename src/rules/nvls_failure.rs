@@ -41,7 +41,8 @@ fn fatal(ask: Ask<'_>) -> Option<Finding> {
     };
     let hits: Vec<Hit<'_>> = here.iter().chain(&quoted).copied().collect();
     // NCCL goes on without NVLS where it says so; else its WARN ends the init.
-    let refused = |h: &Hit<'_>| !memory(h) && !h.text().contains("roceeding without") && h.entry.first.level == Some(SampleLevel::Warn);
+    // An exception quotes the WARN without its level.
+    let refused = |h: &Hit<'_>| !memory(h) && !h.text().contains("roceeding without") && h.entry.first.level != Some(SampleLevel::Info);
     let bound: Vec<Hit<'_>> = ask.any_of(&["nvls.bind_failed", "nvls.create_failed"]).into_iter().filter(refused).collect();
     let sure = !here.is_empty() || !bound.is_empty();
     let hits = if hits.is_empty() { bound } else { hits };
@@ -61,7 +62,7 @@ fn fatal(ask: Ask<'_>) -> Option<Finding> {
     finding.why = if open {
         "A CUDA call in NCCL's NVLink SHARP code reports `initialization error`. That text leaves two readings: the Fabric Manager or NVSwitch set-up of this node, or a GPU in a bad state (look for Xid lines in the kernel log).".to_owned()
     } else {
-        "The failing call stands in NCCL's NVLink SHARP code (multicast memory over NVSwitch). The GPUs offer it, but the fabric behind does not work: Fabric Manager not running or started before the driver was ready, a virtual machine or container without the fabric's devices, or IMEX missing on multi-node NVLink.".to_owned()
+        "The failing call stands in NCCL's NVLink SHARP code (multicast memory over NVSwitch). The GPUs offer it, but the fabric behind does not work: Fabric Manager not running, started before the driver was ready or restarted without a reset of the GPUs, a virtual machine or container without the fabric's devices, or IMEX missing on multi-node NVLink.".to_owned()
     };
     advise(&mut finding);
     Some(finding)
@@ -86,9 +87,12 @@ fn advise(finding: &mut Finding) {
     finding.fixes = vec![
         fix("Run without NVLink SHARP", "Now, to get the job going.", &["export NCCL_NVLS_ENABLE=0"], "nothing", "some bandwidth of large all-reduces", "unset NCCL_NVLS_ENABLE"),
         fix(
-            "Restart the Fabric Manager",
-            "On the host, with no job running; its version must be the driver's.",
-            &["systemctl status nvidia-fabricmanager", "sudo systemctl restart nvidia-fabricmanager"],
+            "Restart the Fabric Manager together with the GPUs",
+            "On the host, with no job running; its version must be the driver's. GPUs that were set up by an earlier start of it refuse multicast until they are reset.",
+            &[
+                "systemctl status nvidia-fabricmanager",
+                "sudo systemctl stop nvidia-fabricmanager && sudo nvidia-smi --gpu-reset && sudo systemctl start nvidia-fabricmanager   # or reboot",
+            ],
             "root",
             "all GPU jobs of the node must be stopped",
             "",
@@ -114,6 +118,14 @@ mod tests {
         assert_eq!((f.severity, f.confidence), (super::Severity::Error, super::Confidence::Certain));
         let f = found("h1:1:2 [2] transport/nvls.cc:246 NCCL WARN Cuda failure 3 'initialization error'\n").expect("open");
         assert_eq!(f.confidence, super::Confidence::Possible);
+    }
+
+    #[test]
+    fn an_exception_that_quotes_the_refusal_is_no_remark() {
+        let f =
+            found("Last error:\nFailed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401 'the operation cannot be performed in the present state'.\n")
+                .expect("quoted");
+        assert_eq!((f.severity, f.confidence), (super::Severity::Error, super::Confidence::Certain));
     }
 
     #[test]

@@ -48,7 +48,8 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 
 /// The description of the machine, from a file or from the system, is broken or beyond NCCL's limits, and the init fails.
 fn unreadable(ask: Ask<'_>) -> Option<Finding> {
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 17] = [
+        "Could not open XML graph file",
         "XML Parse",
         "XML Mismatch",
         "XML parser is limited",
@@ -91,7 +92,7 @@ fn unreadable(ask: Ask<'_>) -> Option<Finding> {
     let title: String = format!("NCCL cannot read the topology of {of}: {said}").chars().take(100).collect();
     let mut finding = Finding::new(ID, Severity::Error, Confidence::Likely, title);
     prove(&mut finding, &hits);
-    finding.why = "NCCL describes the machine as a tree of processors, PCI switches, GPUs and network cards, read from the system or from the file that NCCL_TOPO_FILE names. That description is broken or too large for this version, and the init fails at once.".to_owned();
+    finding.why = "NCCL describes the machine as a tree of processors, PCI switches, GPUs and network cards, read from the system or from the file that NCCL_TOPO_FILE names. That description is missing, broken, of another machine, or too large for this version, and the init fails at once.".to_owned();
     finding.fixes = vec![
         fix(
             "Run without the file",
@@ -129,6 +130,15 @@ mod tests {
         assert!(found(warn).is_none());
         let f = found(&format!("{warn}h1:1:2 [2] NCCL INFO graph/xml.cc:300 -> 3\n")).expect("topology");
         assert_eq!(f.confidence, super::Confidence::Likely);
+    }
+
+    #[test]
+    fn a_graph_file_that_is_not_there_ends_the_init_too() {
+        let log =
+            "h1:1:2 [0] graph/xml.cc:901 NCCL WARN Could not open XML graph file /opt/site/graph.xml : No such file or directory\nh1:1:2 [0] NCCL INFO graph/search.cc:873 -> 2\n";
+        assert!(found(log).is_some());
+        // A topology file that is missing is only said, and NCCL looks for itself.
+        assert!(found(&log.replace("graph file", "topology file")).is_none());
     }
 
     #[test]

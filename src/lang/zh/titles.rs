@@ -166,6 +166,8 @@ pub const TABLE: Table = Table {
         ("not permitted", "不允许"),
         ("cannot register memory", "无法注册内存"),
         ("fails while it connects", "在连接时失败"),
+        ("address not usable here", "这个地址在这里不能用"),
+        ("a link-local address", "一个链路本地地址"),
         ("the loopback interface, which no other node reaches", "环回接口，其他节点到不了"),
         ("a bridge or tunnel inside the host", "主机内部的网桥或隧道"),
         ("operation", "操作"),
@@ -208,7 +210,12 @@ pub const PEER_CRASH: Table = Table {
 /// Of app-crash.
 pub const APP_CRASH: Table = Table {
     texts: &[("{who} {did}: {}", "{who*}：{0}")],
-    phrases: &[("{times} processes", "{times} 个进程"), ("called the library wrongly", "错误地调用了库"), ("ended in the program itself", "因程序自身出错而结束")],
+    phrases: &[
+        ("{times} processes", "{times} 个进程"),
+        ("called the library wrongly", "错误地调用了库"),
+        ("ended in the program itself", "因程序自身出错而结束"),
+        ("crashed while NCCL was starting", "在 NCCL 启动时崩溃"),
+    ],
 };
 
 /// Of gdr-disabled.
