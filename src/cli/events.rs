@@ -1,6 +1,6 @@
 //! `ncclog events`: every recognised event as a line of JSON.
 
-use super::follow::{Feed, inputs};
+use super::follow::{Feed, inputs, tell_absent};
 use super::{complain, exit};
 use crate::digest::map;
 use crate::events::{EventStream, Kinds};
@@ -143,9 +143,8 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
         feed.read();
         for problem in feed.follower.problems() {
             let text = format!("{}: {}", problem.path, problem.text);
-            if !told.contains(&text) {
+            if told.insert(text.clone()) {
                 complain(&text);
-                told.insert(text);
             }
         }
         let over = feed.stop || feed.ended();
@@ -155,10 +154,8 @@ fn follow(names: &[String], kinds: &Kinds, poll: Option<Duration>) -> Result<u8>
         let out = std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner).out);
         stdout.write_all(&out).and_then(|()| stdout.flush()).context(UNWRITTEN)?;
         if over {
-            let awaited = feed.follower.awaited();
-            awaited.iter().take(8).for_each(|path| complain(&format!("{}: no such file appeared; check the path", path.display())));
-            let read = feed.follower.problems().is_empty() && awaited.is_empty();
-            return Ok(if read { exit::OK } else { exit::TROUBLE });
+            let absent = tell_absent(&feed.follower);
+            return Ok(if absent || !feed.follower.problems().is_empty() { exit::TROUBLE } else { exit::OK });
         }
         feed.wait(None);
     }

@@ -91,6 +91,11 @@ impl CommLog {
         self.stages & (1 << stage as u32) != 0
     }
 
+    /// Whether it came to work: it was complete, or was used.
+    pub fn stood(&self) -> bool {
+        self.complete.is_some() || self.calls.len > 0
+    }
+
     /// The furthest stage that was seen. Lazy connections after Init COMPLETE do not lower or raise it.
     pub fn stage(&self) -> Stage {
         Stage::ALL.into_iter().rev().find(|s| self.saw(*s)).unwrap_or(Stage::Loaded)

@@ -154,8 +154,7 @@ fn own_signal(hit: &Hit<'_>) -> bool {
 
 /// Number and name of a signal that a fault in the program's own code raises.
 fn signal(hit: &Hit<'_>) -> Option<(i64, &'static str)> {
-    // A shell adds 128, Python's launchers print it as negative.
-    let number = hit.num("signal").or_else(|| hit.num("code").and_then(|c| if c < 0 { Some(-c) } else { c.checked_sub(128) }))?;
+    let number = hit.signal()?;
     let name = match number {
         4 => "SIGILL",
         7 => "SIGBUS",
@@ -206,7 +205,7 @@ fn is_signal(hit: &Hit<'_>) -> bool {
 fn initialising(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
     let own = &hit.process().log.comms;
     let comms: Vec<&CommLog> = if own.is_empty() { ask.procs().flat_map(|(_, p)| &p.log.comms).collect() } else { own.iter().collect() };
-    comms.iter().any(|c| c.saw(Stage::InitStart)) && comms.iter().all(|c| c.complete.is_none() && c.calls.len == 0)
+    comms.iter().any(|c| c.saw(Stage::InitStart)) && comms.iter().all(|c| !c.stood())
 }
 
 fn write(ask: Ask<'_>, hits: &[Hit<'_>], first: Hit<'_>) -> Finding {

@@ -101,6 +101,12 @@ impl<'a> Hit<'a> {
         self.entry.first.num(field)
     }
 
+    /// The signal that ended a process, of a record that tells its end. A shell adds 128 to it, Python's launchers print
+    /// it as negative.
+    pub fn signal(&self) -> Option<i64> {
+        self.num("signal").or_else(|| self.num("code").and_then(|c| if c < 0 { Some(-c) } else { c.checked_sub(128) }))
+    }
+
     /// How often.
     pub fn count(&self) -> u64 {
         self.entry.count

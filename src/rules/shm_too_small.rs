@@ -75,7 +75,7 @@ fn check(ask: Ask<'_>) -> Vec<Finding> {
 
 /// A launcher's word that a process ended with SIGBUS, and nothing else: mostly a full /dev/shm, of a container.
 fn by_exit_code(ask: Ask<'_>) -> Option<Finding> {
-    let hits: Vec<Hit<'_>> = ask.any_of(&["app.exit", "app.exit_signal"]).into_iter().filter(|h| matches!(h.num("code"), Some(-7 | 135)) || h.num("signal") == Some(7)).collect();
+    let hits: Vec<Hit<'_>> = ask.any_of(&["app.exit", "app.exit_signal"]).into_iter().filter(|h| h.signal() == Some(7)).collect();
     if hits.is_empty() || teardown::origin(ask).is_some() {
         return None;
     }

@@ -81,19 +81,25 @@ fn code(end: &End, analysis: &Analysis, follower: &Follower, args: &FollowArgs) 
         End::Gate(Passed::No) => exit::FOUND,
         End::TimedOut if args.until.is_some() => exit::UNDECIDED,
         End::TimedOut | End::Stopped => {
-            let unread = follower.awaited().len();
-            for path in follower.awaited().into_iter().take(8) {
-                complain(&format!("{}: no such file appeared; check the path", path.display()));
-            }
+            let absent = tell_absent(follower);
             let problems = follower.problems();
             for problem in problems.iter().take(8) {
                 complain(&format!("{}: {}", problem.path, problem.text));
             }
-            let status = exit::status(&analysis.findings, unread > 0 || !problems.is_empty(), args.fail_on);
+            let status = exit::status(&analysis.findings, absent || !problems.is_empty(), args.fail_on);
             // A gate that was not reached has not been passed, whoever ended it.
             if status == exit::OK && args.until.is_some() { exit::UNDECIDED } else { status }
         }
     }
+}
+
+/// Tells of the first names that never had a file; whether there are any.
+pub fn tell_absent(follower: &Follower) -> bool {
+    let absent = follower.awaited();
+    for path in absent.iter().take(8) {
+        complain(&format!("{}: no such file appeared; check the path", path.display()));
+    }
+    !absent.is_empty()
 }
 
 /// Writes the report. What cannot go to its file goes to standard error, so that nothing is lost to a full disk.

@@ -56,7 +56,7 @@ fn connecting(ask: Ask<'_>, hit: &Hit<'_>) -> bool {
     let last = hit.entry.last.num("retry").or(hit.num("retry"));
     let lasting = hit.entry.kind != "socket.connect_retry" || last.is_some_and(|n| n >= 10);
     let comms = &hit.process().log.comms;
-    lasting && network::bootstrapped(ask, hit.proc) && comms.iter().all(|c| c.complete.is_none() && c.calls.len == 0)
+    lasting && network::bootstrapped(ask, hit.proc) && comms.iter().all(|c| !c.stood())
 }
 
 /// The address that did not answer, if no rank advertises it for the bootstrap.

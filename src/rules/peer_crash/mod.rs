@@ -186,7 +186,7 @@ fn deaths(ask: Ask<'_>) -> Vec<Hit<'_>> {
     ask.any_of(DEATHS)
         .into_iter()
         .filter(|h| match h.entry.kind.as_str() {
-            "app.exit" => matches!(h.num("code"), Some(-9 | 137)),
+            "app.exit" => h.signal() == Some(9),
             "launcher.first_failure" => h.num("exitcode") == Some(-9),
             "app.killed" | "app.exit_signal" => h.num("signal").is_none_or(|s| s == 9),
             _ => true,
